@@ -1,0 +1,61 @@
+"""A batch: records as columns, the unit that sources hand to `observe`.
+
+Columns are plain Python lists of equal length; a column that the source does not know is simply absent. Reading an absent column gives its default.
+A batch is never changed after it was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from detector.record import COLUMNS, DEFAULTS, Record
+
+if TYPE_CHECKING:
+    from detector.text_scan import TextFeatures
+
+
+@dataclass
+class Batch:
+    """`size` records; `columns` maps a canonical column to a list of `size` values (see `detector.record.COLUMNS`)."""
+
+    size: int
+    columns: dict[str, Sequence[Any]] = field(default_factory=dict)
+
+    def column(self, name: str) -> Sequence[Any]:
+        """The values of one column, `size` long; the column's default repeated where the source does not know it."""
+        values = self.columns.get(name)
+        if values is None:
+            values = self.columns[name] = [DEFAULTS[name]] * self.size
+        return values
+
+    def knows(self, name: str) -> bool:
+        """True when the source filled this column for at least one record."""
+        values = self.columns.get(name)
+        default = DEFAULTS[name]
+        return values is not None and any(value is not default for value in values)
+
+    def record(self, row: int) -> Record:
+        """The record of one row, built on demand: exact judging happens on few rows."""
+        return Record(**{name: values[row] for name, values in self.columns.items()})
+
+    @cached_property
+    def text(self) -> TextFeatures:
+        """Cheap facts about every row's text, scanned once for all signals (see `detector.text_scan`)."""
+        from detector.text_scan import scan
+
+        return scan(self)
+
+    @classmethod
+    def from_records(cls, records: Iterable[Record]) -> Batch:
+        """Columns of these records, in order; columns that hold only defaults are left out."""
+        rows = list(records)
+        columns: dict[str, Sequence[Any]] = {}
+        for name in COLUMNS:
+            values = [getattr(row, name) for row in rows]
+            default = DEFAULTS[name]
+            if any(value is not default for value in values):
+                columns[name] = values
+        return cls(len(rows), columns)

@@ -1,0 +1,56 @@
+"""The command line: parse, call, print, exit code. Every command is one file in `detector.commands`.
+
+Exit codes: 0 looked and nothing fires, 1 something fires, 2 nothing fires but something could not be looked at (or the call itself can't be
+carried out), 3 a message could not be delivered.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+
+from detector import __version__
+from detector.errors import DetectorError
+
+CANNOT = 2  # exit code of a call that can't be carried out: nothing was looked at
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command-line grammar, assembled from `detector.commands`."""
+    root = argparse.ArgumentParser(
+        prog="detector",
+        description="Finds, explains and reports what goes wrong in the answers of LLMs served with vLLM and SGLang.",
+        epilog="Exit codes: 0 nothing fires, 1 something fires, 2 something could not be looked at, 3 a message could not be delivered.",
+    )
+    root.add_argument("--version", action="version", version=f"detector {__version__}")
+    commands = root.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    package = importlib.import_module("detector.commands")
+    for module in sorted(entry.name for entry in pkgutil.iter_modules(package.__path__)):
+        importlib.import_module(f"detector.commands.{module}").register(commands)
+    return root
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; errors that `detector` knows are printed on stderr without a traceback."""
+    args = parser().parse_args(argv)
+    try:
+        code: int = args.run(args)
+        sys.stdout.flush()
+    except DetectorError as error:
+        print(f"detector: {error}", file=sys.stderr)
+        return CANNOT
+    except KeyboardInterrupt:
+        print("detector: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # the reader of our output (head, a pager) went away: not our failure
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

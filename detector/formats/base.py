@@ -1,0 +1,71 @@
+"""What a format is: a mapping from one producer's documents to records. One file per producer, found by scanning the folder.
+
+A format sees *documents* (JSON objects or text lines that `detector.formats.wrapping` has peeled out of their shippers' envelopes) and gives records.
+It never raises: what it can't read it says with a reason.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from detector.record import Record
+
+Json = Any  # JSON enters here; everything behind a format is typed
+
+
+@dataclass(frozen=True)
+class Document:
+    """One document after peeling: `body` is a JSON value or a text line; `envelope` holds canonical columns that the wrapping knew
+    (timestamp, pod, doc_index, doc_id …); `place` is where it stood (`file:line`)."""
+
+    body: Json
+    place: str
+    envelope: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """A document that gives no record. `ignored`: it is no answer at all (statistics, probe), as against one that can't be read."""
+
+    document: Document
+    reason: str
+    ignored: bool = False
+
+
+@dataclass(frozen=True)
+class Format:
+    """One producer's format.
+
+    Args:
+        name: snake_case, the file's stem; `--format-of NAME`.
+        title: what it is, for people.
+        sees / blind: what this log shows, and what it can't, one line each, for `check` and `doctor`.
+        recognise: evidence (a short text) that a document body is of this format, or None. Must be cheap and must not claim others' documents.
+        read: records and rejections of a group of documents of this format, in order; joins documents of one answer (pairs, chunks).
+        rank: lower is asked first when several formats could claim a document (specific before general).
+    """
+
+    name: str
+    title: str
+    sees: tuple[str, ...]
+    blind: tuple[str, ...]
+    recognise: Callable[[Json], str | None]
+    read: Callable[[Sequence[Document]], Iterable[Record | Rejected]]
+    rank: int = 50
+
+
+@cache
+def formats() -> tuple[Format, ...]:
+    """Every format of this package, in the order in which they are asked."""
+    package = importlib.import_module("detector.formats")
+    found = []
+    for module in sorted(entry.name for entry in pkgutil.iter_modules(package.__path__)):
+        fmt = getattr(importlib.import_module(f"detector.formats.{module}"), "FORMAT", None)
+        if fmt is not None:
+            found.append(fmt)
+    return tuple(sorted(found, key=lambda fmt: (fmt.rank, fmt.name)))

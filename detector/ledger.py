@@ -1,0 +1,197 @@
+"""The ledger: requests and flagged requests per minute, series and signal; the only thing that statistics ever read.
+
+Counting unit is the *request*: choices of one response are counted once, and a request is flagged when any of its choices is. Ledgers of partitions
+merge by adding, in any order, with equal results. Observing the same minutes again replaces them (`replace`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.record import SERIES_LABELS
+
+Labels = tuple[str | None, ...]  # values of SERIES_LABELS, in that order; None: not known
+Ints = npt.NDArray[np.int64]
+
+EXAMPLES_KEPT = 5
+_COMPACT_AT = 1 << 18  # rows added before equal keys are folded: bounds memory at about 10 MB of pending rows
+
+
+@dataclass(frozen=True, order=True)
+class Example:
+    """One flagged request: enough to find it again, and no text of it."""
+
+    timestamp: float
+    request_id: str
+    subtype: str
+    reason: str = ""
+    doc_index: str = ""
+    doc_id: str = ""
+
+
+@dataclass
+class Evidence:
+    """What is known about the flagged requests of one minute, series and signal."""
+
+    subtypes: dict[str, int] = field(default_factory=dict)
+    examples: list[Example] = field(default_factory=list)
+    first: float = float("inf")
+    last: float = float("-inf")
+
+    def add(self, other: Evidence) -> None:
+        """Fold another partition's evidence in; the earliest examples stay."""
+        for subtype, count in other.subtypes.items():
+            self.subtypes[subtype] = self.subtypes.get(subtype, 0) + count
+        self.examples = sorted({*self.examples, *other.examples})[:EXAMPLES_KEPT]
+        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Counts of several series on one time grid: what detectors score.
+
+    `requests`, `flagged`: int64 arrays of shape (n_series, n_bins); bin `j` covers minutes `[start + j*step, start + (j+1)*step)`;
+    `start`, `step` in minutes (since 1970 UTC); `labels[i]` names series `i`. `known_from` is the first bin (index) with any request per series, -1 if none.
+    """
+
+    start: int
+    step: int
+    labels: tuple[dict[str, str | None], ...]
+    requests: Ints
+    flagged: Ints
+
+    @property
+    def bins(self) -> int:
+        return int(self.requests.shape[1])
+
+
+class Ledger:
+    """Counts in memory. Rows are (minute, series, signal, requests, flagged); equal keys are folded by adding."""
+
+    def __init__(self) -> None:
+        self._series: dict[Labels, int] = {}
+        self._signals: dict[str, int] = {}
+        self._pending: list[tuple[Ints, Ints, Ints, Ints, Ints]] = []
+        self._pending_rows = 0
+        self._folded = True
+        self.evidence: dict[tuple[int, Labels, str], Evidence] = {}
+
+    # -- filling
+    def add(self, minutes: Ints, series: Sequence[Labels], signal: str, requests: Ints, flagged: Ints) -> None:
+        """Add counts: arrays of equal length (n_rows,); `series[i]` are the labels of row `i`."""
+        if not len(minutes):
+            return
+        ids = np.array([self._series.setdefault(labels, len(self._series)) for labels in series], dtype=np.int64)
+        self._append(np.asarray(minutes, np.int64), ids, self._signal_ids(signal, len(ids)), np.asarray(requests, np.int64), np.asarray(flagged, np.int64))
+
+    def add_evidence(self, minute: int, labels: Labels, signal: str, evidence: Evidence) -> None:
+        """Add subtypes and examples of flagged requests of one minute, series and signal."""
+        self.evidence.setdefault((minute, labels, signal), Evidence()).add(evidence)
+
+    def merge(self, other: Ledger) -> None:
+        """Add another partition's ledger to this one."""
+        names = list(other._series)
+        signal_names = list(other._signals)
+        minutes, series, signals, requests, flagged = other._compacted()
+        series_map = np.array([self._series.setdefault(labels, len(self._series)) for labels in names], dtype=np.int64)
+        signal_map = np.array([self._signals.setdefault(name, len(self._signals)) for name in signal_names], dtype=np.int64)
+        if len(minutes):
+            self._append(minutes, series_map[series], signal_map[signals], requests, flagged)
+        for (minute, labels, signal), evidence in other.evidence.items():
+            self.add_evidence(minute, labels, signal, evidence)
+
+    def replace(self, other: Ledger, minutes: Iterable[int]) -> None:
+        """Observe `minutes` again: what stood there goes, what `other` holds comes. That is how late documents are handled."""
+        gone = set(minutes)
+        old = self._compacted()
+        keep = ~np.isin(old[0], np.fromiter(gone, np.int64, len(gone)))
+        self._pending = [tuple(column[keep] for column in old)]  # type: ignore[list-item]  # a tuple of five by construction
+        self._pending_rows = 0
+        self.evidence = {key: value for key, value in self.evidence.items() if key[0] not in gone}
+        self.merge(other)
+
+    # -- reading
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Names of the signals that this ledger has counted."""
+        return tuple(sorted(self._signals))
+
+    def span(self) -> tuple[int, int] | None:
+        """First minute and one past the last minute with a row, or None when empty."""
+        minutes = self._compacted()[0]
+        return (int(minutes.min()), int(minutes.max()) + 1) if len(minutes) else None
+
+    def rows(self) -> Iterator[tuple[int, Labels, str, int, int]]:
+        """(minute, labels, signal, requests, flagged), ordered by minute, labels and signal."""
+        names, signal_names = list(self._series), list(self._signals)
+        minutes, series, signals, requests, flagged = self._compacted()
+        rows = [
+            (int(m), names[s], signal_names[g], int(r), int(f))
+            for m, s, g, r, f in zip(minutes, series, signals, requests, flagged, strict=True)
+        ]
+        yield from sorted(rows, key=lambda row: (row[0], tuple(value or "" for value in row[1]), row[2]))
+
+    def panel(self, signal: str, group_by: Sequence[str], start: int, end: int, step: int = 1) -> Panel:
+        """Counts of `signal` by the labels in `group_by` on bins of `step` minutes over `[start, end)`; series ordered by their labels.
+
+        The last bin may reach past `end`; rows outside `[start, end)` are left out. Missing labels form series of their own.
+        """
+        positions = [SERIES_LABELS.index(name) for name in group_by]
+        groups = [tuple(labels[position] for position in positions) for labels in self._series]
+        ordered = sorted(set(groups), key=lambda group: tuple((value is not None, value or "") for value in group))
+        index = {group: i for i, group in enumerate(ordered)}
+        group_of = np.array([index[group] for group in groups], dtype=np.int64)
+        bins = max(0, -(-(end - start) // step))
+        requests = np.zeros((len(ordered), bins), np.int64)
+        flagged = np.zeros_like(requests)
+        signal_id = self._signals.get(signal)
+        if signal_id is not None and bins:
+            minutes, series, signals, n, k = self._compacted()
+            chosen = (signals == signal_id) & (minutes >= start) & (minutes < end)
+            cell = group_of[series[chosen]] * bins + (minutes[chosen] - start) // step
+            np.add.at(requests.reshape(-1), cell, n[chosen])
+            np.add.at(flagged.reshape(-1), cell, k[chosen])
+        labels = tuple(dict(zip(group_by, group, strict=True)) for group in ordered)
+        return Panel(start, step, labels, requests, flagged)
+
+    def evidence_of(self, signal: str, labels: dict[str, str | None], start: int, end: int) -> Evidence:
+        """Evidence of one signal over the minutes `[start, end)`, of all series whose labels agree with `labels`."""
+        wanted = [(SERIES_LABELS.index(name), value) for name, value in labels.items()]
+        total = Evidence()
+        for (minute, series, name), evidence in self.evidence.items():
+            if name == signal and start <= minute < end and all(series[position] == value for position, value in wanted):
+                total.add(evidence)
+        return total
+
+    # -- inside
+    def _signal_ids(self, signal: str, count: int) -> Ints:
+        return np.full(count, self._signals.setdefault(signal, len(self._signals)), np.int64)
+
+    def _append(self, *columns: Ints) -> None:
+        self._pending.append(columns)  # type: ignore[arg-type]  # five columns by construction
+        self._pending_rows += len(columns[0])
+        self._folded = False
+        if self._pending_rows > _COMPACT_AT:
+            self._compacted()
+
+    def _compacted(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
+        """All rows with equal keys folded, ordered by (minute, series id, signal id)."""
+        empty = np.zeros(0, np.int64)
+        if not self._pending:
+            return empty, empty, empty, empty, empty
+        if not self._folded:
+            minutes, series, signals, requests, flagged = (np.concatenate(column) for column in zip(*self._pending, strict=True))
+            order = np.lexsort((signals, series, minutes))
+            minutes, series, signals = minutes[order], series[order], signals[order]
+            first = np.ones(len(order), bool)
+            first[1:] = (np.diff(minutes) != 0) | (np.diff(series) != 0) | (np.diff(signals) != 0)
+            at = np.flatnonzero(first)
+            folded = (minutes[at], series[at], signals[at], np.add.reduceat(requests[order], at), np.add.reduceat(flagged[order], at))
+            self._pending = [folded]
+            self._pending_rows = 0  # rows already folded do not count towards the next folding
+            self._folded = True
+        return self._pending[0]
