@@ -38,6 +38,7 @@ class Evidence:
     """What is known about the flagged requests of one minute, series and signal."""
 
     subtypes: dict[str, int] = field(default_factory=dict)
+    also: dict[str, int] = field(default_factory=dict)  # other signal -> how many of these requests it flags too
     examples: list[Example] = field(default_factory=list)
     first: float = float("inf")
     last: float = float("-inf")
@@ -46,6 +47,8 @@ class Evidence:
         """Fold another partition's evidence in; the earliest examples stay."""
         for subtype, count in other.subtypes.items():
             self.subtypes[subtype] = self.subtypes.get(subtype, 0) + count
+        for signal, count in other.also.items():
+            self.also[signal] = self.also.get(signal, 0) + count
         self.examples = sorted({*self.examples, *other.examples})[:EXAMPLES_KEPT]
         self.first, self.last = min(self.first, other.first), max(self.last, other.last)
 

@@ -1,0 +1,152 @@
+"""Observe: turn batches of records into counts. The only stage whose cost grows with traffic.
+
+A pure function of one partition; observations of partitions add up in any order, with equal results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import compress
+
+import numpy as np
+
+from detector.batch import Batch
+from detector.ledger import Evidence, Example, Labels, Ledger
+from detector.record import SERIES_LABELS
+from detector.signals.base import Flag, Signal, SignalOptions
+from detector.sources.base import Source, Tally
+
+UNTIMED = -1  # the ledger's minute of records that bear no time
+
+
+@dataclass
+class Observation:
+    """Counts and tally of what was read. `invisible`: per signal, requests that could not show it (content not captured, no answer …)."""
+
+    ledger: Ledger = field(default_factory=Ledger)
+    tally: Tally = field(default_factory=Tally)
+    invisible: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: Observation) -> None:
+        """Add another partition's observation to this one."""
+        self.ledger.merge(other.ledger)
+        self.tally.add(other.tally)
+        for signal, count in other.invisible.items():
+            self.invisible[signal] = self.invisible.get(signal, 0) + count
+
+
+def observe(source: Source, signals: Mapping[str, Signal], options: SignalOptions) -> Observation:
+    """Count every signal over everything that `source` yields. Raises SourceError when nothing can be read at all."""
+    seen = Observation()
+    for batch in source.batches(seen.tally):
+        observe_batch(batch, signals, options, seen)
+    return seen
+
+
+def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOptions, seen: Observation) -> None:
+    """Add one batch's counts to `seen`. Choices of one request must stand next to each other in the batch."""
+    batch = _counted(batch, seen.tally)
+    if not batch.size:
+        return
+    request_of = _request_of(batch)  # row -> request number; None: every row is a request of its own
+    first_rows = None if request_of is None else np.flatnonzero(np.diff(request_of, prepend=-1))
+    stamps = np.array(batch.column("timestamp"), dtype=np.float64)
+    timed = np.isfinite(stamps)
+    minutes = np.where(timed, np.floor_divide(np.where(timed, stamps, 0.0), 60), UNTIMED).astype(np.int64)
+    labels: list[Labels] = list(zip(*(_texts(batch, name) for name in SERIES_LABELS), strict=True))
+    row_minutes = minutes.tolist()
+    if first_rows is None:
+        keys = list(zip(row_minutes, labels, strict=True))
+    else:
+        keys = [(row_minutes[row], labels[row]) for row in first_rows.tolist()]
+    index: dict[tuple[int, Labels], int] = {}
+    cell = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
+    cells = list(index)
+    cell_minutes = np.array([minute for minute, _ in cells], np.int64)
+    cell_labels = [label for _, label in cells]
+    requests = len(keys)
+    seen.tally.requests += requests
+    seen.tally.records += batch.size
+    everything = np.bincount(cell, minlength=len(cells))
+    flags: dict[str, dict[int, Flag]] = {}
+    for name, signal in signals.items():
+        visible = np.array(signal.visible(batch), dtype=bool)
+        flagged = _judged(batch, signal, options, visible)
+        if request_of is not None:
+            visible = np.bitwise_or.reduceat(visible, first_rows)
+            by_request: dict[int, Flag] = {}
+            for row, flag in flagged.items():
+                by_request.setdefault(int(request_of[row]), flag)
+            flagged = by_request
+        hidden = requests - int(visible.sum())
+        seen.invisible[name] = seen.invisible.get(name, 0) + hidden
+        shown = everything if not hidden else np.bincount(cell[visible], minlength=len(cells))
+        hit = np.bincount(cell[list(flagged)], minlength=len(cells)) if flagged else np.zeros_like(everything)
+        seen.ledger.add(cell_minutes, cell_labels, name, shown, hit)
+        flags[name] = flagged
+    for name, flagged in flags.items():
+        for request, flag in flagged.items():
+            row = request if first_rows is None else int(first_rows[request])
+            also = {other: 1 for other, theirs in flags.items() if other != name and request in theirs}
+            stamp = float(stamps[row]) if timed[row] else 0.0
+            example = Example(stamp, _key(batch, row), flag.subtype, flag.reason, batch.column("doc_index")[row] or "", batch.column("doc_id")[row] or "")
+            seen.ledger.add_evidence(keys[request][0], keys[request][1], name, Evidence({flag.subtype: 1}, also, [example], stamp, stamp))
+
+
+def _judged(batch: Batch, signal: Signal, options: SignalOptions, visible: np.ndarray) -> dict[int, Flag]:
+    """Rows that the signal flags, in row order."""
+    found: dict[int, Flag] = {}
+    for row in signal.candidates(batch, options):
+        if visible[row]:
+            flag = signal.judge(batch.record(row), options)
+            if flag is not None:
+                found[row] = flag
+    return found
+
+
+def _counted(batch: Batch, tally: Tally) -> Batch:
+    """The rows that count: an answer from a gateway's cache would count one engine answer many times, a probe is nobody's answer."""
+    left_out = [False] * batch.size
+    for column, note in (("cache_hit", "answers from a gateway's cache, left out of all rates"), ("is_probe", "health probes, left out of all rates")):
+        if batch.knows(column):
+            marked = [value is True for value in batch.column(column)]
+            tally.notes[note] += sum(marked)
+            left_out = [a or b for a, b in zip(left_out, marked, strict=True)]
+    if not any(left_out):
+        return batch
+    keep = [not out for out in left_out]
+    return Batch(sum(keep), {name: list(compress(values, keep)) for name, values in batch.columns.items()})
+
+
+def _request_of(batch: Batch) -> np.ndarray | None:
+    """Row -> number of its request, counting up; None when every row is a request of its own (the usual case)."""
+    if not batch.knows("choice_index") and "choice_index" not in batch.columns:
+        return None
+    choices = batch.column("choice_index")
+    if not any(choices):
+        return None
+    ids: Sequence[str | None] = batch.column("request_id")
+    numbers = np.zeros(batch.size, np.int64)
+    number = 0
+    for row in range(1, batch.size):
+        if not (choices[row] and ids[row] is not None and ids[row] == ids[row - 1]):
+            number += 1
+        numbers[row] = number
+    return numbers
+
+
+def _texts(batch: Batch, name: str) -> Sequence[str | None]:
+    """A label column as text; booleans become 'true' and 'false'."""
+    values = batch.column(name)
+    if name == "stream":
+        return [None if value is None else ("true" if value else "false") for value in values]
+    return values
+
+
+def _key(batch: Batch, row: int) -> str:
+    for name in ("request_id", "record_id", "doc_id"):
+        value = batch.column(name)[row]
+        if value:
+            return str(value)
+    return ""
