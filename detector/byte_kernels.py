@@ -1,0 +1,131 @@
+"""Compiled kernels over joined UTF-8 bytes: which rows hold marker beginnings, odd characters, nothing visible.
+
+Every buffer ends with `PAD` zero bytes, so a kernel may read a word beyond a row's end. Compiled code is cached beside the package, or under the user's
+cache folder where the package is read-only (numba's own fallback; `NUMBA_CACHE_DIR` overrides).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Bytes = NDArray[np.uint8]
+PAD = 64
+MARKER, ODD, NON_ASCII, BLANK = 1, 2, 4, 8
+
+_INVISIBLE = np.array(
+    # code points that show nothing (Unicode Default_Ignorable_Code_Point and Zs, and the blank braille pattern)
+    [
+        (0x00, 0x20), (0x7F, 0xA0), (0xAD, 0xAD), (0x34F, 0x34F), (0x61C, 0x61C), (0x115F, 0x1160), (0x1680, 0x1680), (0x17B4, 0x17B5), (0x180B, 0x180F),
+        (0x2000, 0x200F), (0x2028, 0x202F), (0x205F, 0x206F), (0x2800, 0x2800), (0x3000, 0x3000), (0x3164, 0x3164), (0xFE00, 0xFE0F), (0xFEFF, 0xFEFF),
+        (0xFFA0, 0xFFA0), (0xFFF0, 0xFFFB), (0x1D159, 0x1D159), (0x1D173, 0x1D17A), (0xE0000, 0xE0FFF),
+    ],
+    np.int64,
+)  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _code_point(buffer: Bytes, at: int) -> np.int64:
+    """The code point whose first byte is at `at`; well-formed UTF-8 is assumed (lone surrogates included)."""
+    lead = np.int64(buffer[at])
+    if lead < 0x80:
+        return lead
+    second = np.int64(buffer[at + 1]) & 0x3F
+    if lead < 0xE0:
+        return ((lead & 0x1F) << 6) | second
+    third = np.int64(buffer[at + 2]) & 0x3F
+    if lead < 0xF0:
+        return ((lead & 0x0F) << 12) | (second << 6) | third
+    return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (np.int64(buffer[at + 3]) & 0x3F)
+
+
+@njit(cache=True, nogil=True)
+def _visible(point: np.int64) -> bool:
+    for place in range(_INVISIBLE.shape[0]):
+        if point <= _INVISIBLE[place, 1]:
+            return bool(point < _INVISIBLE[place, 0])
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _is_odd(buffer: Bytes, at: int) -> bool:
+    """True where the byte at `at` (a control character or not ASCII) begins something that garbage is made of."""
+    lead, second, third = buffer[at], buffer[at + 1], buffer[at + 2]
+    if lead < 0x80:
+        return True  # a control character: the caller looks at no other ASCII
+    if lead < 0xC2:
+        return False  # a continuation byte
+    if lead == 0xC2:
+        return bool(second < 0xA0 or second == 0xAD)  # C1 controls, soft hyphen
+    if lead == 0xC3:  # A-grave … ÿ before what Latin-1 or Windows-1252 makes of a continuation byte
+        return bool(third == 0xC2 or third == 0xC5 or third == 0xC6 or third == 0xCB or (third == 0xE2 and buffer[at + 3] <= 0x84))
+    if lead == 0xC4:
+        return bool(second == 0xA0 or second == 0x8A)  # byte-level tokenizers' space and newline
+    if lead == 0xE2:
+        if second == 0x80:
+            return bool(0x8B <= third <= 0x8F or 0xA8 <= third <= 0xAE)
+        return bool((second == 0x81 and third >= 0xA0) or (second == 0x96 and third == 0x81) or second == 0xA0)
+    if lead == 0xE3:
+        return bool(second == 0x85 and third == 0xA4)
+    if lead == 0xE7:  # 縺 繧 (UTF-8 read as Shift-JIS), 烫 (uninitialised memory read as GBK)
+        return bool((second == 0xB8 and third == 0xBA) or (second == 0xB9 and third == 0xA7) or (second == 0x83 and third == 0xAB))
+    if lead == 0xE9:
+        return bool(second == 0x94 and third == 0x9F)  # 锟: U+FFFD read as GBK
+    if lead == 0xED:
+        return bool(second >= 0xA0)  # lone surrogate
+    if lead == 0xEE:
+        return True  # private use
+    if lead == 0xEF:
+        return bool(second <= 0xA3 or (second == 0xBB and third == 0xBF) or (second == 0xBF and third >= 0xB0) or (second == 0xBE and third == 0xA0))
+    return bool(lead >= 0xF3 and lead != 0xF0)
+
+
+@njit(cache=True, nogil=True)
+def _word(buffer: Bytes, at: int) -> np.uint64:
+    word = np.uint64(0)
+    for place in range(8):
+        word |= np.uint64(buffer[at + place]) << np.uint64(8 * place)
+    return word
+
+
+@njit(cache=True, nogil=True)
+def describe(
+    buffer: Bytes, starts: NDArray[np.int64], words: NDArray[np.uint64], masks: NDArray[np.uint64], at_start: NDArray[np.bool_], starters: NDArray[np.int16]
+) -> NDArray[np.uint8]:
+    """Bits MARKER, ODD, NON_ASCII, BLANK of every row of a joined buffer."""
+    rows = len(starts) - 1
+    result = np.zeros(rows, np.uint8)
+    interesting = np.zeros(256, np.uint8)  # 1: a literal can begin here, 2: control character or not ASCII
+    for byte in range(256):
+        if starters[byte] < starters[byte + 1]:
+            interesting[byte] |= 1
+        if byte >= 0x80 or byte == 0x7F or (byte < 0x20 and byte != 9 and byte != 10 and byte != 13):
+            interesting[byte] |= 2
+    for row in range(rows):
+        begin, end = starts[row], starts[row + 1]
+        bits = np.uint8(BLANK)
+        at = begin
+        while at < end:
+            if buffer[at] & 0xC0 != 0x80 and _visible(_code_point(buffer, at)):
+                bits = np.uint8(0)
+                break
+            at += 1
+        first = at
+        for at in range(begin, end):
+            what = interesting[buffer[at]]
+            if what == 0:
+                continue
+            if what & 2:
+                if buffer[at] >= 0x80:
+                    bits |= np.uint8(NON_ASCII)
+                if bits & ODD == 0 and _is_odd(buffer, at):
+                    bits |= np.uint8(ODD)
+            if what & 1 and bits & MARKER == 0:
+                word = _word(buffer, at)
+                for place in range(starters[buffer[at]], starters[np.int64(buffer[at]) + 1]):
+                    if word & masks[place] == words[place] and (not at_start[place] or at == first):
+                        bits |= np.uint8(MARKER)
+                        break
+        result[row] = bits
+    return result

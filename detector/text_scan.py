@@ -1,0 +1,99 @@
+"""One pass over every answer's text: cheap facts that tell which rows deserve an exact look.
+
+Each array of `TextFeatures` is a *hint*: True wherever the exact judge of a signal could say yes, and seldom elsewhere. The texts of a chunk of rows
+are joined as UTF-8 and walked by compiled kernels (`detector.byte_kernels`, `detector.loops`), so that the cost per answer is a few microseconds.
+Importing this module imports numba; `detector` itself must not import it before a batch's text is asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detector.byte_kernels import BLANK, MARKER, NON_ASCII, ODD, PAD, describe
+from detector.marker_hints import Hints, compile_hints
+
+if TYPE_CHECKING:
+    from detector.batch import Batch
+
+CHUNK_ROWS = 256  # at 2 KB an answer half a megabyte: stays in the second-level cache between joining and walking
+SHORTEST_LOOP = 24  # bytes; nothing shorter is called a loop (see `detector.loops`)
+
+
+@dataclass(frozen=True)
+class TextFeatures:
+    """One boolean per row.
+
+    `marker`: content, reasoning, tool arguments or function names hold a byte sequence that begins a known marker. `odd`: content or reasoning holds
+    U+FFFD, control or C1 characters, a pair that looks like mojibake, invisible characters, tokenizer marks or private-use characters. `non_ascii`: content or
+    reasoning holds a character beyond ASCII. `blank`: content is None or has no visible character. `loop`: content or reasoning may loop.
+    """
+
+    marker: NDArray[np.bool_]
+    odd: NDArray[np.bool_]
+    non_ascii: NDArray[np.bool_]
+    blank: NDArray[np.bool_]
+    loop: NDArray[np.bool_]
+
+
+def scan(batch: Batch) -> TextFeatures:
+    """The hints of every row of a batch; arrays of `batch.size`. Never raises on any text."""
+    size = batch.size
+    hints = compile_hints()
+    content = batch.column("content")
+    bits = np.zeros(size, np.uint8)
+    loop = np.zeros(size, np.bool_)
+    bits[_walk(content, bits, loop, hints)] |= BLANK
+    if "reasoning" in batch.columns:
+        _walk(batch.column("reasoning"), bits, loop, hints, keep_blank=False)
+    for name in ("tool_arguments", "tool_calls"):
+        if name in batch.columns:
+            _walk_lists(batch.column(name), bits, hints)
+    return TextFeatures(marker=(bits & MARKER) != 0, odd=(bits & ODD) != 0, non_ascii=(bits & NON_ASCII) != 0, blank=(bits & BLANK) != 0, loop=loop)
+
+
+def joined(texts: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Texts as one padded UTF-8 buffer and the offsets of their starts, one more than there are texts (the last is the end)."""
+    pieces = [text.encode("utf-8", "surrogatepass") for text in texts]
+    starts = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, pieces), np.int64, len(pieces)), out=starts[1:])
+    pieces.append(bytes(PAD))
+    return np.frombuffer(b"".join(pieces), np.uint8), starts
+
+
+def _walk(column: Sequence[Any], bits: NDArray[np.uint8], loop: NDArray[np.bool_], hints: Hints, *, keep_blank: bool = True) -> NDArray[np.bool_]:
+    """Sets the bits of the rows that hold a text; returns which rows hold none."""
+    absent = np.ones(len(bits), np.bool_)
+    for first in range(0, len(bits), CHUNK_ROWS):
+        chunk = column[first : first + CHUNK_ROWS]
+        rows = [first + place for place, text in enumerate(chunk) if text.__class__ is str]
+        if not rows:
+            continue
+        buffer, starts = joined([column[row] for row in rows])
+        found = describe(buffer, starts, *hints)
+        if not keep_blank:
+            found &= np.uint8(0xFF ^ BLANK)
+        at = np.array(rows, np.int64)
+        bits[at] |= found
+        loop[at] |= np.diff(starts) >= SHORTEST_LOOP
+        absent[at] = False
+    return absent
+
+
+def _walk_lists(column: Sequence[Any], bits: NDArray[np.uint8], hints: Hints) -> None:
+    """Markers in columns whose cells are tuples of texts."""
+    rows: list[int] = []
+    texts: list[str] = []
+    for row, cell in enumerate(column):
+        if cell:
+            for text in cell:
+                if text.__class__ is str:
+                    rows.append(row)
+                    texts.append(text)
+    if texts:
+        buffer, starts = joined(texts)
+        np.bitwise_or.at(bits, np.array(rows, np.int64), describe(buffer, starts, *hints) & np.uint8(MARKER))
