@@ -11,7 +11,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
 from detector.record import Record
 
@@ -21,11 +21,12 @@ Json = Any  # JSON enters here; everything behind a format is typed
 @dataclass(frozen=True)
 class Document:
     """One document after peeling: `body` is a JSON value or a text line; `envelope` holds canonical columns that the wrapping knew
-    (timestamp, pod, doc_index, doc_id …); `place` is where it stood (`file:line`)."""
+    (timestamp, pod, doc_index, doc_id …); `place` is where it stood (`file:line`); `position` is its rank in the order of the log."""
 
     body: Json
     place: str
     envelope: dict[str, Any] = field(default_factory=dict)
+    position: int = 0
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,36 @@ class Rejected:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A record and the document in whose place it stands: that document's envelope fills what the record does not know."""
+
+    record: Record
+    document: Document
+
+
+Outcome = Record | Placed | Rejected
+
+
+class Joiner(Protocol):
+    """Reads a stream of documents of which several can make one answer (request and response lines, event pairs, chunks).
+
+    It holds a bounded number of open answers, so memory stays flat whatever the size of the log.
+    """
+
+    def feed(self, document: Document) -> Iterable[Outcome]:
+        """Outcomes that this document completes; a `Record` without `Placed` stands in this document's place."""
+        ...
+
+    def finish(self) -> Iterable[Outcome]:
+        """Outcomes of everything still open at the end of the log."""
+        ...
+
+    def holds_from(self) -> int | None:
+        """Lowest position for which a record may still come: the reader keeps the log's order by waiting for it. None: nothing is held."""
+        ...
+
+
+@dataclass(frozen=True)
 class Format:
     """One producer's format.
 
@@ -46,8 +77,13 @@ class Format:
         title: what it is, for people.
         sees / blind: what this log shows, and what it can't, one line each, for `check` and `doctor`.
         recognise: evidence (a short text) that a document body is of this format, or None. Must be cheap and must not claim others' documents.
-        read: records and rejections of a group of documents of this format, in order; joins documents of one answer (pairs, chunks).
+        read: records and rejections of a group of documents of this format, in order; a format whose documents are joined also states `joiner`.
         rank: lower is asked first when several formats could claim a document (specific before general).
+        joiner: makes the reader of a stream in which documents are joined; None: every document stands alone and `read` is given one at a time.
+        trust: which finish reasons can be believed, one line.
+        units: units of durations and times as this log writes them, and whose clock and zone, one line.
+        raw_text: text is from before the reasoning parser (a tag in it is normal): None where it depends on the line or no text is logged.
+        off / inferred: signals that this log can't show at all, or only by inference.
     """
 
     name: str
@@ -55,8 +91,14 @@ class Format:
     sees: tuple[str, ...]
     blind: tuple[str, ...]
     recognise: Callable[[Json], str | None]
-    read: Callable[[Sequence[Document]], Iterable[Record | Rejected]]
+    read: Callable[[Sequence[Document]], Iterable[Outcome]]
     rank: int = 50
+    joiner: Callable[[], Joiner] | None = None
+    trust: str = ""
+    units: str = ""
+    raw_text: bool | None = None
+    off: tuple[str, ...] = ()
+    inferred: tuple[str, ...] = ()
 
 
 @cache
