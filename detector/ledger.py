@@ -6,7 +6,7 @@ merge by adding, in any order, with equal results. Observing the same minutes ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +18,7 @@ Labels = tuple[str | None, ...]  # values of SERIES_LABELS, in that order; None:
 Ints = npt.NDArray[np.int64]
 
 EXAMPLES_KEPT = 5
+SUBTYPE_MARK = "/"  # `length_cutoff/answer_cut`: flagged requests of one subtype; such rows carry no requests of their own
 _COMPACT_AT = 1 << 18  # rows added before equal keys are folded: bounds memory at about 10 MB of pending rows
 
 
@@ -117,11 +118,31 @@ class Ledger:
         self.evidence = {key: value for key, value in self.evidence.items() if key[0] not in gone}
         self.merge(other)
 
+    def move(self, source: int, target: int) -> None:
+        """Give all rows of minute `source` the minute `target` (for records that bear no time)."""
+        minutes, series, signals, requests, flagged = self._compacted()
+        self._pending = [(np.where(minutes == source, target, minutes), series, signals, requests, flagged)]
+        self._folded = False
+        moved = {key: value for key, value in self.evidence.items() if key[0] == source}
+        for (minute, labels, signal), evidence in moved.items():
+            del self.evidence[(minute, labels, signal)]
+            self.add_evidence(target, labels, signal, evidence)
+
     # -- reading
+    def minutes(self) -> Ints:
+        """Distinct minutes with a row, ascending, shape (n_minutes,)."""
+        return np.unique(self._compacted()[0])
+
+    def requests_in(self, start: int, end: int) -> int:
+        """Requests over the minutes `[start, end)`: the largest count that any signal has, since every request is counted for each signal that it can show."""
+        minutes, _, signals, requests, _ = self._compacted()
+        inside = (minutes >= start) & (minutes < end)
+        return int(np.bincount(signals[inside], requests[inside]).max()) if inside.any() else 0
+
     @property
     def signals(self) -> tuple[str, ...]:
         """Names of the signals that this ledger has counted."""
-        return tuple(sorted(self._signals))
+        return tuple(sorted(name for name in self._signals if SUBTYPE_MARK not in name))
 
     def span(self) -> tuple[int, int] | None:
         """First minute and one past the last minute with a row, or None when empty."""
@@ -138,10 +159,10 @@ class Ledger:
         ]
         yield from sorted(rows, key=lambda row: (row[0], tuple(value or "" for value in row[1]), row[2]))
 
-    def panel(self, signal: str, group_by: Sequence[str], start: int, end: int, step: int = 1) -> Panel:
+    def panel(self, signal: str, group_by: Sequence[str], start: int, end: int, step: int = 1, subtypes: Sequence[str] = ()) -> Panel:
         """Counts of `signal` by the labels in `group_by` on bins of `step` minutes over `[start, end)`; series ordered by their labels.
 
-        The last bin may reach past `end`; rows outside `[start, end)` are left out. Missing labels form series of their own.
+        With `subtypes`, only requests flagged with one of these count as flagged. The last bin may reach past `end`; rows outside `[start, end)` are left out. Missing labels form series of their own.
         """
         positions = [SERIES_LABELS.index(name) for name in group_by]
         groups = [tuple(labels[position] for position in positions) for labels in self._series]
@@ -151,17 +172,20 @@ class Ledger:
         bins = max(0, -(-(end - start) // step))
         requests = np.zeros((len(ordered), bins), np.int64)
         flagged = np.zeros_like(requests)
-        signal_id = self._signals.get(signal)
-        if signal_id is not None and bins:
-            minutes, series, signals, n, k = self._compacted()
-            chosen = (signals == signal_id) & (minutes >= start) & (minutes < end)
-            cell = group_of[series[chosen]] * bins + (minutes[chosen] - start) // step
-            np.add.at(requests.reshape(-1), cell, n[chosen])
-            np.add.at(flagged.reshape(-1), cell, k[chosen])
+        minutes, series, signals, n, k = self._compacted()
+        inside = (minutes >= start) & (minutes < end)
+        size = len(ordered) * bins
+        for name in (signal, *(f"{signal}{SUBTYPE_MARK}{subtype}" for subtype in subtypes)):
+            chosen = inside & (signals == self._signals.get(name, -1))
+            if size and chosen.any():
+                cell = group_of[series[chosen]] * bins + (minutes[chosen] - start) // step
+                requests += np.bincount(cell, n[chosen], size).astype(np.int64).reshape(requests.shape)
+                if not subtypes or name != signal:
+                    flagged += np.bincount(cell, k[chosen], size).astype(np.int64).reshape(flagged.shape)
         labels = tuple(dict(zip(group_by, group, strict=True)) for group in ordered)
         return Panel(start, step, labels, requests, flagged)
 
-    def evidence_of(self, signal: str, labels: dict[str, str | None], start: int, end: int) -> Evidence:
+    def evidence_of(self, signal: str, labels: Mapping[str, str | None], start: int, end: int) -> Evidence:
         """Evidence of one signal over the minutes `[start, end)`, of all series whose labels agree with `labels`."""
         wanted = [(SERIES_LABELS.index(name), value) for name, value in labels.items()]
         total = Evidence()

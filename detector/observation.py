@@ -12,7 +12,7 @@ from itertools import compress
 import numpy as np
 
 from detector.batch import Batch
-from detector.ledger import Evidence, Example, Labels, Ledger
+from detector.ledger import SUBTYPE_MARK, Evidence, Example, Labels, Ledger
 from detector.record import SERIES_LABELS
 from detector.signals.base import Flag, Signal, SignalOptions
 from detector.sources.base import Source, Tally
@@ -84,6 +84,10 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
         shown = everything if not hidden else np.bincount(cell[visible], minlength=len(cells))
         hit = np.bincount(cell[list(flagged)], minlength=len(cells)) if flagged else np.zeros_like(everything)
         seen.ledger.add(cell_minutes, cell_labels, name, shown, hit)
+        for subtype in {flag.subtype for flag in flagged.values()}:
+            rows = [request for request, flag in flagged.items() if flag.subtype == subtype]
+            hit = np.bincount(cell[rows], minlength=len(cells))
+            seen.ledger.add(cell_minutes[hit > 0], list(compress(cell_labels, hit > 0)), f"{name}{SUBTYPE_MARK}{subtype}", np.zeros(int((hit > 0).sum()), np.int64), hit[hit > 0])
         flags[name] = flagged
     for name, flagged in flags.items():
         for request, flag in flagged.items():

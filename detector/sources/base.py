@@ -38,6 +38,7 @@ class Tally:
     ignored: Counter[str] = field(default_factory=Counter)
     places: dict[str, list[str]] = field(default_factory=dict)
     formats: Counter[str] = field(default_factory=Counter)
+    sampled: dict[str, int] | None = None  # {"read": documents read, "of": documents there}, when a cap forced sampling
     could_not: list[CouldNot] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)  # things worth a line: duplicates dropped, clock in the future, …
 
@@ -59,6 +60,9 @@ class Tally:
         self.notes.update(other.notes)
         for reason, places in other.places.items():
             self.places[reason] = (self.places.get(reason, []) + places)[:5]
+        if other.sampled:
+            mine = self.sampled or {"read": 0, "of": 0}
+            self.sampled = {key: mine[key] + other.sampled[key] for key in ("read", "of")}
         self.could_not.extend(entry for entry in other.could_not if entry not in self.could_not)
 
 

@@ -1,0 +1,248 @@
+"""Judge: score the ledger with the rules and turn what fires into findings. Pure: no I/O, no clock, no state."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.detectors.base import Horizon, Scores, make
+from detector.detectors.binomial import interval
+from detector.findings import Counted, Finding
+from detector.ledger import Evidence, Ledger, Panel
+from detector.rules import Rule
+from detector.slices import stand_out
+from detector.sources.base import CouldNot
+from detector.window import MINUTE, Window
+
+CHRONIC_RATIO = 2.0  # a level below twice its own past is not news; chosen so that the spike rules (ratio >= 2.5) never call theirs chronic
+DAY = 1440  # minutes
+CHRONIC_EVENTS = 3  # fewer flagged requests before the window say too little to call a level chronic (evidence gate of statistics, section 1)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What fires, most important first, and what could not be judged."""
+
+    findings: tuple[Finding, ...]
+    could_not: tuple[CouldNot, ...]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One rule's scores over a window. Arrays have shape (n_series, n_ends); `ends` are minutes since 1970 UTC, ascending."""
+
+    rule: Rule
+    labels: tuple[dict[str, str | None], ...]
+    ends: npt.NDArray[np.int64]
+    score: npt.NDArray[np.float64]
+    expected: npt.NDArray[np.float64]
+    length: npt.NDArray[np.int64]  # minutes of the detection window that gave the score
+    why_not: npt.NDArray[np.int8]
+    reasons: tuple[str, ...]
+
+    def firing(self) -> npt.NDArray[np.bool_]:
+        """Boolean (n_series, n_ends): score at or above the rule's threshold. NaN never fires."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.score >= self.rule.threshold)
+
+
+def score_rule(rule: Rule, ledger: Ledger, start: int, end: int, every: int) -> Scored:
+    """Score one rule every `every` minutes in `(start, end]` (minutes since 1970 UTC), the last time at `end` itself.
+
+    The span is worked off day by day, so memory does not grow with it; days without any request are left out.
+    """
+    detector = make(rule.detector, rule.params)
+    horizon = Horizon(rule.window_minutes, rule.baseline_minutes, rule.min_requests)
+    back = detector.warm_up(horizon)
+    all_ends = np.arange(end, start, -every, dtype=np.int64)[::-1]
+    busy = np.unique(ledger.minutes() // DAY)
+    parts: list[tuple[npt.NDArray[np.int64], Scores]] = []
+    labels: tuple[dict[str, str | None], ...] = ()
+    for day in np.unique((all_ends - 1) // DAY).tolist():
+        if not ((busy >= day - 1) & (busy <= day)).any() and parts:
+            continue  # nothing near this day: nothing can fire, and the days around it tell what could not be judged
+        ends = all_ends[(all_ends - 1) // DAY == day]
+        first = int(ends[0]) - back
+        panel = ledger.panel(rule.signal, rule.group_by, first, int(ends[-1]), 1, rule.subtypes)
+        labels = panel.labels
+        parts.append((ends, detector.score(panel, (ends - first).tolist(), horizon)))
+    scores = [part for _, part in parts]
+    return Scored(
+        rule,
+        labels,
+        np.concatenate([ends for ends, _ in parts]),
+        np.concatenate([part.score for part in scores], axis=1),
+        np.concatenate([part.expected for part in scores], axis=1),
+        np.concatenate([part.window for part in scores], axis=1),
+        np.concatenate([part.why_not for part in scores], axis=1),
+        scores[0].reasons,
+    )
+
+
+def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5) -> Judgement:
+    """Findings of all rules over a window; each rule is evaluated every `every` minutes inside it, as the worker would have done.
+
+    A rule that can't judge becomes a `CouldNot`; it blocks (exit code 2) only where no other rule could judge the same signal.
+    """
+    findings: list[Finding] = []
+    unjudged: list[tuple[str, CouldNot]] = []
+    judged: set[str] = set()
+    start, end = window.first_minute, window.end_minute
+    if ledger.span() is None:
+        return Judgement((), ())
+    for rule in rules:
+        scored = score_rule(rule, ledger, start, end, every)
+        totals = ledger.panel(rule.signal, rule.group_by, start, end, max(1, end - start), rule.subtypes)
+        known = ~np.isnan(scored.score)
+        if known.any():
+            judged.add(rule.signal)
+        for series in np.flatnonzero(scored.firing().any(axis=1)).tolist():
+            if totals.flagged[series].sum():  # else it fired on requests before the window only
+                findings.append(_finding(scored, series, totals, ledger, window))
+        blind = ~known.any(axis=1) & (totals.requests.sum(axis=1) > 0)
+        if blind.any() and not _covered(findings, rule.signal, scored, blind):
+            unjudged.append((rule.signal, _unjudged(scored, blind)))
+    findings.sort(key=Finding.rank)
+    could_not = tuple(replace(entry, blocking=signal not in judged) for signal, entry in unjudged)
+    return Judgement(tuple(fold(findings)), could_not)
+
+
+def _finding(scored: Scored, series: int, totals: Panel, ledger: Ledger, window: Window) -> Finding:
+    rule, labels = scored.rule, scored.labels[series]
+    start, end = window.first_minute, window.end_minute
+    firing = scored.firing()[series]
+    counts = Counted(int(totals.flagged[series].sum()), int(totals.requests[series].sum()), start * MINUTE, end * MINUTE)
+    best = int(np.nanargmax(np.where(firing, scored.score[series], np.nan)))
+    fired = np.flatnonzero(firing)
+    peak_start = max(start, int(scored.ends[fired[0]] - scored.length[series, fired[0]]))
+    before = ledger.panel(rule.signal, rule.group_by, start - max(rule.baseline_minutes, 1), start, 1, rule.subtypes)
+    baseline = _counts(before, series)
+    evidence = _evidence(ledger, rule, labels, window)
+    chronic = rule.detector != "spike" and _chronic(counts, baseline, before, series)
+    severity = "info" if chronic else rule.severity
+    expected = float(scored.expected[series, best])
+    return Finding(
+        rule=rule.id,
+        title=rule.title,
+        severity=severity,
+        notify=severity != "info" and rule.status == "stable",
+        signal=rule.signal,
+        labels=labels,
+        counts=counts,
+        interval=interval(counts.flagged, counts.requests),
+        baseline=baseline,
+        score=float(scored.score[series, best]),
+        threshold=rule.threshold,
+        first=evidence.first if np.isfinite(evidence.first) else None,
+        last=evidence.last if np.isfinite(evidence.last) else None,
+        expected=None if np.isnan(expected) else expected,
+        peak=_peak(ledger, rule, series, peak_start, int(scored.ends[fired[-1]]), counts),
+        chronic=chronic,
+        subtypes=dict(sorted(evidence.subtypes.items(), key=lambda item: (-item[1], item[0]))),
+        also=dict(sorted(evidence.also.items(), key=lambda item: (-item[1], item[0]))),
+        slices=stand_out(ledger, rule.signal, rule.group_by, labels, window, rule.subtypes),
+        request_ids=tuple(example.request_id for example in evidence.examples if example.request_id),
+        doc_ids=tuple((example.doc_index, example.doc_id) for example in evidence.examples if example.doc_id),
+        reasons=tuple(dict.fromkeys(example.reason for example in evidence.examples if example.reason)),
+        meaning=rule.meaning,
+        impact=rule.impact,
+        next_steps=rule.next_steps,
+        false_positives=rule.false_positives,
+        causes=rule.causes,
+        panels=rule.panels,
+        references=rule.references,
+    )
+
+
+def _peak(ledger: Ledger, rule: Rule, series: int, start: int, end: int, counts: Counted) -> Counted | None:
+    """Counts of the stretch in which the rule fired, or None where that is (nearly) the whole window."""
+    if (end - start) * MINUTE > 0.8 * (counts.end - counts.start):
+        return None
+    panel = ledger.panel(rule.signal, rule.group_by, start, end, max(1, end - start), rule.subtypes)
+    return _counts(panel, series)
+
+
+def _evidence(ledger: Ledger, rule: Rule, labels: Mapping[str, str | None], window: Window) -> Evidence:
+    evidence = ledger.evidence_of(rule.signal, labels, window.first_minute, window.end_minute)
+    if rule.subtypes:
+        evidence.examples = [example for example in evidence.examples if example.subtype in rule.subtypes]
+        evidence.subtypes = {subtype: count for subtype, count in evidence.subtypes.items() if subtype in rule.subtypes}
+    return evidence
+
+
+def _counts(panel: Panel, series: int) -> Counted | None:
+    """All of a panel's counts of one series, from its first request on; None when it has none."""
+    seen = np.flatnonzero(panel.requests[series])
+    if not len(seen):
+        return None
+    start = panel.start + int(seen[0]) * panel.step
+    return Counted(int(panel.flagged[series].sum()), int(panel.requests[series].sum()), start * MINUTE, (panel.start + panel.bins * panel.step) * MINUTE)
+
+
+def _chronic(counts: Counted, baseline: Counted | None, before: Panel, series: int) -> bool:
+    """True when the level is not above its own past, and that past had it from its beginning on.
+
+    The past counts as "from its beginning" when its first third already holds a flagged request.
+    """
+    if baseline is None or baseline.flagged < CHRONIC_EVENTS or not counts.requests:
+        return False
+    seen = np.flatnonzero(before.requests[series])
+    flagged = np.flatnonzero(before.flagged[series])
+    early = flagged[0] <= seen[0] + (before.bins - seen[0]) / 3
+    past = baseline.flagged / baseline.requests
+    return bool(early and counts.flagged / counts.requests < CHRONIC_RATIO * past)
+
+
+def _covered(findings: Sequence[Finding], signal: str, scored: Scored, blind: npt.NDArray[np.bool_]) -> bool:
+    """True when every series that this rule could not judge already has a finding of the same signal: nothing is hidden then."""
+    told = [finding.labels for finding in findings if finding.signal == signal]
+    return all(labels in told for labels, unseen in zip(scored.labels, blind, strict=True) if unseen)
+
+
+def _unjudged(scored: Scored, blind: npt.NDArray[np.bool_]) -> CouldNot:
+    """One line about the series that a rule could not judge at any time of the window."""
+    codes = scored.why_not[blind][:, -1].astype(np.int64)
+    reason = scored.reasons[int(np.bincount(codes).argmax())] or "too little to judge"
+    names = ", ".join(_name(labels) for labels, unseen in zip(scored.labels, blind, strict=True) if unseen)
+    which = f"{int(blind.sum())} of {len(blind)} series" if len(names) > 100 else names
+    return CouldNot(f"rule {scored.rule.id} for {which}", reason, "give it a longer log; or lower min_requests in the rule if so few requests are normal here")
+
+
+def _name(labels: Mapping[str, str | None]) -> str:
+    return " / ".join(value for value in labels.values() if value) or "the whole log"
+
+
+def fold(findings: Sequence[Finding]) -> list[Finding]:
+    """Give findings of one incident the same `incident` key: same deployment, and at least half of the smaller one's requests in common.
+
+    The key holds no numbers: the deployment and the most important signal of the incident.
+    """
+    root = list(range(len(findings)))
+
+    def find(i: int) -> int:
+        while root[i] != i:
+            i = root[i]
+        return i
+
+    for i, one in enumerate(findings):
+        for j in range(i):
+            other = findings[j]
+            if one.deployment == other.deployment and (one.signal == other.signal or _overlap(one, other)):
+                a, b = find(i), find(j)
+                root[max(a, b)] = min(a, b)
+    keys = {}
+    for i, finding in enumerate(findings):
+        head = find(i)
+        if head == i:
+            name = f"{finding.deployment or ''}\x1f{finding.signal}"
+            keys[i] = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return [replace(finding, incident=keys[find(i)]) for i, finding in enumerate(findings)]
+
+
+def _overlap(one: Finding, other: Finding) -> bool:
+    shared = max(one.also.get(other.signal, 0), other.also.get(one.signal, 0))
+    return shared * 2 >= max(1, min(one.counts.flagged, other.counts.flagged)) and shared > 0

@@ -1,0 +1,108 @@
+"""THE FLOW. Read this first.
+
+    source ──► records ──► signals ──► ledger ──► detectors ──► findings ──► report
+    documents  (columns)   booleans    counts     scores        what fired    text, JSON, messages
+    └───────── observe ────────────────┘└──────── judge ────────────────┘└─── tell ──┘
+
+`observe` turns documents into counts, `judge` turns counts into findings, and whoever called tells them. Time comes in as an argument.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+from detector.judgement import judge
+from detector.observation import UNTIMED, Observation, observe
+from detector.report import Report, could_not_look
+from detector.rules import Rule
+from detector.signals.base import Signal, SignalOptions, signals
+from detector.sources.base import CouldNot, Source
+from detector.window import MINUTE, Window, iso
+
+CLOCK_SKEW = 10 * MINUTE  # seconds that a record may be ahead of our clock before it counts as "in the future"
+
+
+@dataclass(frozen=True)
+class Span:
+    """Which part of a log to judge: `since` seconds before the newest record, or `[start, end)`, or (all None) the whole log."""
+
+    since: float | None = None
+    start: float | None = None
+    end: float | None = None
+
+
+def check(partitions: Sequence[Source], rules: Sequence[Rule], options: SignalOptions, span: Span, now: float, every: int = 5) -> Report:
+    """Observe a log, judge it, and report. `partitions` are read by one process each; findings are equal for any number of them.
+
+    Args:
+        now: seconds since 1970 UTC, to tell records from the future.
+        every: minutes between evaluations inside the window.
+
+    Raises:
+        SourceError: nothing can be read at all.
+    """
+    wanted = {rule.signal for rule in rules}
+    seen = observe_all(partitions, {name: signal for name, signal in signals().items() if name in wanted}, options)
+    window, notes, could_not = place(seen, span, now)
+    if window is None:
+        return Report(None, seen.tally, (), (*could_not_look(seen, rules), *could_not), notes)
+    judgement = judge(seen.ledger, rules, window, every)
+    return Report(window, seen.tally, judgement.findings, (*could_not_look(seen, rules), *could_not, *judgement.could_not), notes)
+
+
+def observe_all(partitions: Sequence[Source], wanted: Mapping[str, Signal], options: SignalOptions) -> Observation:
+    """Observe every partition, in as many processes, and add up what they saw (in the partitions' order)."""
+    if len(partitions) == 1:
+        return observe(partitions[0], wanted, options)
+    total = Observation()
+    # forking spares each child the start-up; elsewhere than on Linux it is not safe
+    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    with ProcessPoolExecutor(len(partitions), mp_context=context) as pool:
+        jobs = [pool.submit(_observe_named, part, tuple(wanted), options) for part in partitions]
+        for job in jobs:
+            total.add(job.result())
+    return total
+
+
+def _observe_named(part: Source, names: tuple[str, ...], options: SignalOptions) -> Observation:
+    """`observe` with signals by name, since functions do not travel between processes as cheaply as names."""
+    return observe(part, {name: signals()[name] for name in names}, options)
+
+
+def place(seen: Observation, span: Span, now: float) -> tuple[Window | None, tuple[str, ...], tuple[CouldNot, ...]]:
+    """The window to judge, with remarks on how it was found; None when there is nothing to judge.
+
+    Records without a time join the end of the log when the whole log is judged, or when no record has one; otherwise they could not be looked at.
+    """
+    minutes = seen.ledger.minutes()
+    timed = minutes[minutes != UNTIMED]
+    notes: list[str] = []
+    could_not: list[CouldNot] = []
+    if not len(minutes):
+        return None, (), ()
+    untimed = seen.ledger.requests_in(UNTIMED, UNTIMED + 1)
+    if not len(timed):
+        seen.ledger.move(UNTIMED, 0)
+        return Window(0, MINUTE), ("no record bears a time: the whole log is judged as one minute, without a baseline",), ()
+    usual = timed[timed * MINUTE <= now + CLOCK_SKEW]
+    newest = int(usual[-1] if len(usual) else timed[-1])
+    ahead = seen.ledger.requests_in(newest + 1, int(timed[-1]) + 1)
+    if span.start is not None and span.end is not None:
+        window = Window(span.start, span.end)
+    elif span.since is not None:
+        window = Window((newest + 1) * MINUTE - span.since, (newest + 1) * MINUTE)
+        notes.append(f"the window ends with the newest record, of {iso(newest * MINUTE)[:16].replace('T', ' ')} UTC")
+    else:
+        window = Window(int(timed[0]) * MINUTE, (newest + 1) * MINUTE)
+    if untimed and span.since is None and span.start is None:
+        seen.ledger.move(UNTIMED, window.end_minute - 1)
+        notes.append(f"{untimed:,} requests bear no time; they are counted in the last minute")
+    elif untimed:
+        could_not.append(CouldNot(f"{untimed:,} requests without a time", "they can't be placed inside or outside the window", "map `timestamp`, or judge with --all"))
+    if ahead and window.end_minute <= newest + 1:
+        could_not.append(CouldNot(f"{ahead:,} requests from the future", f"they bear a time after {iso(newest * MINUTE)}, ahead of this machine's clock", "set the clocks, or name the window with --from and --to"))
+    return window, tuple(notes), tuple(could_not)

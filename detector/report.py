@@ -1,0 +1,51 @@
+"""The report: what one check saw, found and could not look at. Plain data; `detector.render` makes text of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from detector.findings import Finding
+from detector.observation import Observation
+from detector.rules import Rule
+from detector.signals.base import signals
+from detector.sources.base import CouldNot, Tally
+from detector.window import Window
+
+QUIET, FIRING, BLIND = 0, 1, 2  # exit codes; 3 (a message could not be delivered) belongs to notify
+
+
+@dataclass(frozen=True)
+class Report:
+    """One check. `window` is None when the log held nothing to judge. `notes` are remarks on how it was read."""
+
+    window: Window | None
+    tally: Tally
+    findings: tuple[Finding, ...]
+    could_not: tuple[CouldNot, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """0 looked and nothing fires, 1 something fires, 2 nothing fires but something could not be looked at."""
+        if self.findings:
+            return FIRING
+        return BLIND if any(entry.blocking for entry in self.could_not) else QUIET
+
+
+def could_not_look(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:
+    """What the reading itself could not see: nothing at all, unreadable lines, and signals that no record can show."""
+    entries = list(seen.tally.could_not)
+    tally = seen.tally
+    if not tally.records:
+        read = f"{tally.documents:,} documents were read, none is an answer" if tally.documents else "the log is empty"
+        entries.append(CouldNot("the log", read, "point --source at a request log; `detector formats detect PATH` tells what a file is"))
+    for reason, count in sorted(tally.unreadable.items()):
+        places = ", ".join(tally.places.get(reason, []))
+        entries.append(CouldNot(f"{count:,} unreadable {'line' if count == 1 else 'lines'}", f"{reason} ({places})", "mend or remove them; the rest was read"))
+    for name in sorted({rule.signal for rule in rules}):
+        signal = signals().get(name)
+        if signal is not None and tally.requests and seen.invisible.get(name, 0) >= tally.requests:
+            needs = " or ".join(signal.needs)
+            entries.append(CouldNot(f"signal {name}", f"no request in this log shows it: it needs {needs}", f"log {needs}, or map it in detector.yml; rules on it are off for this log"))
+    return entries
