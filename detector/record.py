@@ -76,6 +76,7 @@ class Record:
     enable_thinking: bool | None = _column("", "chat_template_kwargs.enable_thinking or thinking, as requested")
     include_reasoning: bool | None = _column("", "include_reasoning as requested")
     stop: tuple[str, ...] | None = _column("", "the request's stop strings")
+    has_suffix: bool | None = _column("", "the request gave the text after the gap (fill in the middle); None: not known or not so")
     ignore_eos: bool | None = _column("", "ignore_eos as requested")
     last_role: str | None = _column("", "role of the request's last message")
     user_text: str | None = _column("", "text of the request's last user message or prompt; used to judge, never shown")

@@ -1,0 +1,137 @@
+"""Any envelope that holds a request and its response in one document: `{request, response, status, latency_ms, timestamp, …}`.
+
+That is what proxies, SDK hooks and test drivers of one's own write. Keys are met under several names; all are optional beside a request or a response.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from detector.formats.base import Document, Format, Json, Rejected
+from detector.formats.openai import error_columns, is_body, records_of_body
+from detector.formats.openai_request import request_columns
+from detector.formats.openai_stream import is_sse
+from detector.formats.values import count, decoded, flag, instant, seconds, text
+from detector.record import Record
+
+_REQUEST = ("request", "request_body", "req", "requestBody")
+_RESPONSE = ("response", "response_body", "res", "resp", "responseBody")
+_REQUEST_KEYS = ("messages", "prompt", "input", "inputs", "max_tokens", "model", "sampling_params", "input_ids")
+_TIMES = ("timestamp", "@timestamp", "time", "ts", "start_time", "started_at", "created_at", "datetime")
+_TEXTS = {
+    "request_id": ("request_id", "x_request_id", "x-request-id", "requestId"),
+    "trace_id": ("trace_id", "traceId"),
+    "deployment": ("deployment", "deployment_name"),
+    "model": ("model", "model_name"),
+    "engine": ("engine",),
+    "engine_version": ("engine_version",),
+    "pod": ("pod", "pod_name", "instance", "replica"),
+    "client": ("client", "user_agent", "caller"),
+    "endpoint": ("endpoint", "path", "url"),
+    "session": ("session", "session_id", "conversation_id"),
+    "user": ("user", "user_id"),
+    "prompt_hash": ("prompt_hash",),
+}
+_DURATIONS = {
+    "latency_seconds": (("latency_ms", "ms"), ("latency_seconds", "s"), ("latency_s", "s"), ("duration_ms", "ms"), ("duration_s", "s"), ("elapsed_ms", "ms")),
+    "ttft_seconds": (("ttft_ms", "ms"), ("ttft_seconds", "s"), ("ttft_s", "s"), ("time_to_first_token_ms", "ms")),
+    "queue_seconds": (("queue_ms", "ms"), ("queue_seconds", "s"), ("queue_time_ms", "ms")),
+    "client_timeout_seconds": (("client_timeout_s", "s"), ("client_timeout_seconds", "s"), ("client_timeout_ms", "ms"), ("timeout_s", "s")),
+}
+_FLAGS = ("stream", "stream_done", "cache_hit", "is_probe", "speculative")
+_STATUSES = ("http_status", "status_code", "status")
+
+
+def _recognise(body: Json) -> str | None:
+    if not isinstance(body, dict):
+        return None
+    asked, answered = _first(body, _REQUEST), _first(body, _RESPONSE)
+    request, response = decoded(asked), decoded(answered)
+    looks_asked = isinstance(request, dict) and any(key in request for key in _REQUEST_KEYS)
+    looks_answered = is_body(response) or (isinstance(response, dict) and "raw_body" in response) or (isinstance(response, str) and is_sse(response))
+    if not (looks_asked or looks_answered):
+        return None
+    beside = [key for key in (*_STATUSES, *_TIMES, "latency_ms", "error", "sse") if key in body]
+    if looks_asked and any(key in body for key in _RESPONSE):
+        return "a request and its response in one document"
+    if beside:
+        return f"a {'request' if looks_asked else 'response'} with {', '.join(beside)} beside it"
+    return None
+
+
+def _first(document: Mapping[str, Any], keys: Sequence[str]) -> Any:
+    for key in keys:
+        value = document.get(key)
+        if value is not None:
+            return value
+    return None
+
+
+def envelope_columns(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns that stand beside request and response in an envelope; keys that are absent, null or unreadable are left out."""
+    columns: dict[str, Any] = {"record_id": text(_first(document, ("record_id", "id", "log_id"))), "timestamp": _timestamp(document)}
+    for name, keys in _TEXTS.items():
+        columns[name] = text(_first(document, keys))
+    for name, units in _DURATIONS.items():
+        for key, unit in units:
+            if columns.get(name) is None and document.get(key) is not None:
+                columns[name] = seconds(document[key], unit)
+    for name in _FLAGS:
+        columns[name] = flag(document.get(name))
+    for key in _STATUSES:
+        if columns.get("status_code") is None:
+            columns["status_code"] = count(document.get(key))
+    columns["concurrency"] = count(document.get("concurrency"))
+    columns["n"] = count(document.get("n"))
+    return {name: value for name, value in columns.items() if value is not None}
+
+
+def _timestamp(document: Mapping[str, Any]) -> float | None:
+    for key in _TIMES:
+        at = instant(document.get(key))
+        if at is not None:
+            return at
+    return None
+
+
+def read_envelope(document: Document) -> list[Record]:
+    """Records of one envelope; empty when its response is no answer of a chat or completion."""
+    body = document.body
+    request, response = _first(body, _REQUEST), _first(body, _RESPONSE)
+    base = {**request_columns(request), **envelope_columns(body), **{name: value for name, value in document.envelope.items() if value is not None}}
+    failure = error_columns(body.get("error"))
+    sent = failure.pop("status_code", None)
+    if "status_code" not in base and sent is not None:
+        base["status_code"] = sent
+    base.update(failure)
+    events = body.get("sse")
+    if isinstance(events, str) and events and not _has_choices(response):
+        response = events  # the merged object is a client's reading of it; where that is empty, the stream itself says what came
+    return records_of_body(response, base)
+
+
+def _has_choices(response: Json) -> bool:
+    return isinstance(response, dict) and bool(response.get("choices") or response.get("output"))
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Record | Rejected]:
+    for document in documents:
+        if not isinstance(document.body, dict):
+            yield Rejected(document, "not an object with a request and a response")
+            continue
+        records = read_envelope(document)
+        if not records:
+            yield Rejected(document, "no answer of a chat or completion", ignored=True)
+        yield from records
+
+
+FORMAT = Format(
+    name="envelope",
+    title="request and response in one document, with status and times beside them",
+    sees=("everything that request and response bodies hold", "status, latency, pod and client where the envelope has them"),
+    blind=(),
+    recognise=_recognise,
+    read=_read,
+    rank=70,
+)

@@ -1,0 +1,138 @@
+"""Readers of single JSON values: numbers, times, durations, texts that hold JSON. Total functions: what they can't read is None.
+
+Producers write the same value as a number, as a string with a number in it, with an unbelievable size or as NaN; canonical columns take none of that.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+_INT64 = 1 << 63
+# Epoch units by magnitude, the last resort where nothing names the unit: seconds up to the year 5138, then ms, µs, ns (facts on logs, rule 9).
+_EPOCH_UNITS = ((1e11, 1.0), (1e14, 1e3), (1e17, 1e6), (1e20, 1e9))
+_UNIT_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "m": 60.0, "h": 3600.0}
+_DURATION = re.compile(r"\s*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h)\s*")
+_NUMBER = re.compile(r"\s*[-+]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,3})?\s*")
+_ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_FRACTION = re.compile(r"([.,]\d{6})\d+")  # nanoseconds: more digits than a datetime holds
+
+
+def number(value: Any) -> float | int | None:
+    """A finite number of 64-bit size, from a number or a text that holds one; booleans, NaN, infinities and monsters are None."""
+    if isinstance(value, str):
+        if not _NUMBER.fullmatch(value):
+            return None
+        value = float(value) if any(mark in value for mark in ".eE") else int(value)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    if isinstance(value, int):
+        return value if -_INT64 <= value < _INT64 else None
+    return value if math.isfinite(value) and abs(value) < _INT64 else None
+
+
+def integer(value: Any) -> int | None:
+    """A whole number; 3.0 and "3" are 3, 3.5 is None."""
+    read = number(value)
+    if read is None or read != int(read):
+        return None
+    return int(read)
+
+
+def count(value: Any) -> int | None:
+    """A whole number that is not negative."""
+    read = integer(value)
+    return read if read is not None and read >= 0 else None
+
+
+def flag(value: Any) -> bool | None:
+    """A boolean, also from the texts true and false."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return {"true": True, "false": False}.get(value.strip().lower())
+    return None
+
+
+def text(value: Any) -> str | None:
+    """A text that is not empty; numbers become text, everything else is None."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def seconds(value: Any, unit: str = "s") -> float | None:
+    """A duration in seconds from a number in `unit` (s, ms, us, ns, m, h) or a text with a unit of its own such as "45.6ms"; None if negative."""
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value)
+        if match:
+            return float(match[1]) * _UNIT_SECONDS[match[2]]
+    read = number(value)
+    if read is None or read < 0:
+        return None
+    return float(read) * _UNIT_SECONDS[unit]
+
+
+def instant(value: Any, unit: str | None = None, zone_seconds: float | None = None) -> float | None:
+    """Seconds since 1970 UTC of an ISO 8601 text or an epoch number.
+
+    Args:
+        unit: unit of an epoch number; None: by magnitude.
+        zone_seconds: offset of a text without a zone, in seconds east of UTC; None: such a text gives no time, because it could mean any of 24 hours.
+    """
+    if isinstance(value, str) and _ISO.match(value):
+        try:
+            moment = datetime.fromisoformat(_FRACTION.sub(r"\1", value.strip()))
+            if moment.tzinfo is None:
+                return None if zone_seconds is None else (moment - datetime(1970, 1, 1)).total_seconds() - zone_seconds  # noqa: DTZ001 (both naive)
+            return moment.timestamp()
+        except (ValueError, OverflowError):
+            return None
+    read = number(value)
+    if read is None or read <= 0:
+        return None
+    if unit is not None:
+        return float(read) * _UNIT_SECONDS[unit]
+    for limit, divisor in _EPOCH_UNITS:
+        if read < limit:
+            return float(read) / divisor
+    return None
+
+
+def decoded(value: Any) -> Any:
+    """The JSON value inside a text that begins like an object or a list; any other value as it is. Text that can't be read stays text."""
+    if isinstance(value, (str, bytes)):
+        stripped = value.strip()
+        if stripped[:1] in ("{", "[", b"{", b"["):
+            try:
+                return orjson.loads(stripped)
+            except orjson.JSONDecodeError:
+                try:
+                    return json.loads(stripped)  # NaN, huge numbers, lone surrogates: not JSON by the letter, but met in logs
+                except (ValueError, RecursionError):
+                    return value
+    return value
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is an object (also one inside a text), else an empty one."""
+    found = decoded(value)
+    return found if isinstance(found, dict) else {}
+
+
+def compact(value: Any) -> str:
+    """JSON text of a value; a text is left as it is."""
+    if isinstance(value, str):
+        return value
+    try:
+        return orjson.dumps(value).decode()
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(value, ensure_ascii=False, default=str)
