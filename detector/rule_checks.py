@@ -59,9 +59,9 @@ def _statistic(rule: Rule) -> Iterator[tuple[Loc, str]]:
         yield ("detector", rule.detector), unknown(rule.detector, list(known), "statistic")
         return
     try:
-        known[rule.detector].model_validate(rule.params)
+        known[rule.detector].PARAMETERS.model_validate(rule.params)
     except ValidationError as error:
-        fields = list(known[rule.detector].model_fields)
+        fields = list(known[rule.detector].PARAMETERS.model_fields)
         for entry in error.errors(include_url=False):
             loc: Loc = entry["loc"]
             reason = unknown(str(loc[-1]), fields, "parameter") if entry["type"] == "extra_forbidden" else entry["msg"]

@@ -1,0 +1,169 @@
+"""`detector rules`: list, show, lint, test and document the rules, and the JSON Schema of a rule file.
+
+Exit codes: 0 all is well, 1 a test failed or a file has faults (lint), 2 the rules can't be loaded at all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detector.rule_test import Outcome
+    from detector.rules import Rule
+
+OK, FAULTY, CANNOT = 0, 1, 2
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `rules` and its verbs."""
+    parser = commands.add_parser("rules", help="list, show, lint and test the rules", description="Work with the rules: what is counted, and when it is news.")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    for verb, text, run in (
+        ("list", "every rule: when it fires, severity, status", _list),
+        ("lint", "every fault of every rule file, as file:line: field: reason", _lint),
+        ("test", "run the cases inside the rules; prints those that fail", _test),
+        ("docs", "one page of text for people per rule", _docs),
+    ):
+        sub = verbs.add_parser(verb, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+        sub.add_argument("paths", nargs="*", metavar="DIR", help="rule files or folders; the rules that ship with detector when left out")
+        if verb == "docs":
+            sub.add_argument("--output", metavar="DIR", required=True, help="folder for the pages")
+        else:
+            sub.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
+        sub.set_defaults(run=run)
+    schema = verbs.add_parser("schema", help="the JSON Schema of a rule file, for editors", description="Print the JSON Schema of a rule file, for editors.")
+    schema.set_defaults(run=_schema)
+    show = verbs.add_parser("show", help="one rule in full", description="Print one rule in full.")
+    show.add_argument("id", metavar="ID")
+    show.add_argument("--rules", dest="paths", action="append", default=[], metavar="DIR", help="rule file or folder; may be given more than once")
+    show.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
+    show.set_defaults(run=_show)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from detector.rule_text import fires_when
+    from detector.rules import load_rules
+
+    rules = load_rules(args.paths)
+    if args.format == "json":
+        _print_json([_as_json(rule, tests=False) for rule in rules])
+        return OK
+    rows = [(rule.id, rule.severity, rule.status, fires_when(rule)) for rule in rules]
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
+    return OK
+
+
+def _show(args: argparse.Namespace) -> int:
+    from detector.errors import ConfigError
+    from detector.rule_text import page
+    from detector.rules import load_rules
+    from detector.strict_model import unknown
+
+    rules = {rule.id: rule for rule in load_rules(args.paths)}
+    if args.id not in rules:
+        raise ConfigError(unknown(args.id, list(rules), "rule"))
+    if args.format == "json":
+        _print_json(_as_json(rules[args.id], tests=True))
+    else:
+        print(page(rules[args.id]), end="")
+    return OK
+
+
+def _lint(args: argparse.Namespace) -> int:
+    from detector.rules import read_rules
+
+    rules, faults = read_rules(args.paths)
+    if args.format == "json":
+        listed = [{"path": fault.path, "line": fault.line, "field": fault.field, "reason": fault.reason} for fault in faults]
+        _print_json({"rules": [rule.id for rule in rules], "faults": listed})
+    else:
+        for fault in faults:
+            print(fault)
+        print(f"{_count(len(rules), 'rule')} in order, {_count(len(faults), 'fault')}", file=sys.stderr if faults else sys.stdout)
+    return FAULTY if faults else OK
+
+
+def _test(args: argparse.Namespace) -> int:
+    from detector.rule_test import run_cases
+    from detector.rules import load_rules
+
+    rules = load_rules(args.paths)
+    outcomes = run_cases(rules)
+    failed = [outcome for outcome in outcomes if not outcome.passed]
+    if args.format == "json":
+        _print_json([_outcome_json(outcome) for outcome in outcomes])
+        return FAULTY if failed else OK
+    for outcome in failed:
+        print(f"FAILED {outcome.rule.id}: {outcome.case.name}")
+        for complaint in outcome.complaints:
+            print(f"    {complaint}")
+    for rule in rules:
+        if not rule.tests:
+            print(f"{rule.id}: has no tests ({rule.status})")
+    print(f"{_count(len(rules), 'rule')}, {_count(len(outcomes), 'case')}, {len(failed)} failed")
+    return FAULTY if failed else OK
+
+
+def _schema(args: argparse.Namespace) -> int:
+    from detector.rule_schema import rule_schema
+
+    _print_json(rule_schema())
+    return OK
+
+
+def _docs(args: argparse.Namespace) -> int:
+    from detector.errors import ConfigError
+    from detector.rule_text import pages
+    from detector.rules import load_rules
+
+    written = pages(load_rules(args.paths))
+    folder = Path(args.output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in written.items():
+            (folder / name).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"can't write {folder}: {error.strerror}") from None
+    print(f"{_count(len(written), 'page')} in {folder}")
+    return OK
+
+
+def _as_json(rule: Rule, *, tests: bool) -> dict[str, Any]:
+    from detector.rule_text import fires_when, written
+
+    return {"id": rule.id, **written(rule, tests=tests), "fires_when": fires_when(rule)}
+
+
+def _outcome_json(outcome: Outcome) -> dict[str, Any]:
+    series = [
+        {
+            "labels": dict(entry.series),
+            "score": None if entry.score != entry.score else entry.score,
+            "flagged": entry.flagged,
+            "requests": entry.requests,
+            "expected": None if entry.expected != entry.expected else entry.expected,
+        }
+        for entry in outcome.judged
+    ]
+    return {
+        "rule": outcome.rule.id,
+        "case": outcome.case.name,
+        "passed": outcome.passed,
+        "threshold": outcome.rule.threshold,
+        "series": series,
+        "complaints": list(outcome.complaints),
+    }
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
