@@ -29,8 +29,8 @@ class Flag:
 class SignalOptions:
     """What a site may set about its answers (configuration `signals:`).
 
-    `think_markers`: further end-of-thinking strings (vLLM `reasoning_end_str`, home-made tags); `small_cap_tokens`: a requested cap up to
-    this many tokens is taken as meant (classifier, probe, title); `quiet_think_leak`: gateway merges reasoning into content on purpose.
+    `think_markers`: further end-of-thinking strings (vLLM `reasoning_end_str`, home-made tags); `small_cap_tokens`: a requested cap below
+    this many tokens is taken as meant (classifier, probe, keyboard); 16 itself is a server's default; `quiet_think_leak`: gateway merges reasoning into content on purpose.
     """
 
     think_markers: tuple[str, ...] = ()
