@@ -1,0 +1,265 @@
+"""What is rightly repetitive: the last word over every suspected loop.
+
+Data, code, songs and what the user asked for repeat themselves without anything being wrong. Each excuse here looks at structure (does the text parse,
+do the cells change, is it closed, does it end cleanly), never at a list of known texts. The function `excuse` returns the excuse's name or None.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from detector.record import Record
+from detector.signals.request_words import asks_for_repetition, asks_for_verse
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """A stretch that repeats itself.
+
+    `text` is the whole text, `start` and `end` its offsets in characters; `period` the distance of the copies in characters (0: no fixed one), `copies` how many
+    there are (with fraction), `exact`: the copies are equal but for less than one byte in fifty; `at_end`: the stretch reaches the text's end; `share`: part of the text; `cut`: generation was cut
+    off (length, abort, broken stream), None where the log does not say; `thinking`: the text is reasoning.
+    """
+
+    text: str
+    start: int
+    end: int
+    period: int
+    copies: float
+    exact: bool
+    at_end: bool
+    share: float
+    cut: bool | None
+    thinking: bool
+
+    @property
+    def body(self) -> str:
+        """The stretch itself, first copy included."""
+        return self.text[self.start : self.end]
+
+
+_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？…;；])\s*|(?<=[,，、])\s*(?=\S{0,200}$)")
+_RULER = re.compile(r"([^\w\s])\1{5,}|(?:[-=+|:*_~.·•─━│┃░▒▓█▁-▇ ]){8,}")
+_HEX_DUMP = re.compile(r"^\s*(?:0x)?[0-9a-fA-F]{4,16}:?\s+(?:[0-9a-fA-F]{2,8}[ ,]+){3,}", re.MULTILINE)
+_SEQUENCE_LINE = re.compile(r"^[\d\s]*[ACGTUNacgtun\s]{16,}[\d\s]*$")
+_BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+_FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
+_LAUGHTER = frozenset("ㅋㅎㅠㅜㅇㄷ哈呵嘿嘻哇啊呜w笑草ドゴザはハアーぁwｗ5haeokHAoOлахЛАХ!?~…. ！？～")
+
+
+def excuse(suspect: Suspect, record: Record) -> str | None:
+    """Why this stretch is rightly repetitive, or None when nothing excuses it. Never raises."""
+    user_text = record.user_text or ""
+    if user_text and asks_for_repetition(user_text):
+        return "requested"
+    if user_text and _copies_input(suspect, user_text):
+        return "copies_input"
+    if suspect.thinking and suspect.copies < 6.5 and suspect.period >= 80:
+        return "reasoning_restart"  # going over a whole train of thought a few times is how reasoning models check themselves
+    for name, holds in _EXCUSES.items():
+        if holds(suspect):
+            return name
+    if user_text and asks_for_verse(user_text) and not suspect.cut and suspect.copies < 12:
+        return "verse"
+    return None
+
+
+def _copies_input(suspect: Suspect, user_text: str) -> bool:
+    """The prompt itself repeats this unit: the answer copies or continues its input."""
+    length = suspect.period or min(200, suspect.end - suspect.start)
+    if length < 12:
+        return False
+    unit = " ".join(suspect.text[suspect.start : suspect.start + length].split())
+    prompt = " ".join(user_text.split())
+    probe = unit[: max(12, min(60, len(unit)))]
+    return prompt.count(probe) >= 2
+
+
+def _whole_json(suspect: Suspect) -> bool:
+    """The text, or the closed fence around the stretch, is valid JSON whose items differ."""
+    source = suspect.text.strip()
+    fenced = _fence_around(suspect)
+    if fenced is not None:
+        source = fenced.strip()
+    if source[:1] not in "[{":
+        return False
+    try:
+        parsed = json.loads(source)
+    except (ValueError, RecursionError):
+        return False
+    return _items_differ(parsed)
+
+
+def _items_differ(value: object) -> bool:
+    """Of the longest list in a JSON value at most half of the items are copies; a value without a longer list counts as differing."""
+    longest: list[object] = []
+    queue = [value]
+    for item in queue:
+        if isinstance(item, list):
+            if len(item) > len(longest):
+                longest = item
+            queue.extend(item)
+        elif isinstance(item, dict):
+            queue.extend(item.values())
+    if len(longest) < 4 or all(isinstance(item, int | float | bool | None) for item in longest):
+        return True
+    return len({json.dumps(item, sort_keys=True) for item in longest}) * 2 >= len(longest)
+
+
+def _fence_around(suspect: Suspect) -> str | None:
+    """Inside of the closed code fence that holds the whole stretch (or all but its edges), or None."""
+    marks = [found.start() for found in _FENCE.finditer(suspect.text)]
+    middle = (suspect.start + suspect.end) // 2
+    for opening, closing in zip(marks[::2], marks[1::2], strict=False):
+        if opening <= middle < closing:
+            inside = suspect.text[opening:closing]
+            return inside[inside.find("\n") + 1 :] if suspect.start >= opening - 80 and suspect.end <= closing + 80 else None
+    return None
+
+
+def _few_characters(suspect: Suspect) -> bool:
+    """Rulers, zero arrays, progress bars, leaders inside a text that goes on, or inside a fence that is closed."""
+    body = suspect.body
+    if len(set(body)) > 8:
+        return False
+    if _fence_around(suspect) is not None:
+        return True
+    return not suspect.at_end and suspect.share < 0.5
+
+
+def _leaders(suspect: Suspect) -> bool:
+    """Nothing but rulers and leaders repeats: without them the lines differ."""
+    body = suspect.body
+    rulers = sum(len(found.group()) for found in _RULER.finditer(body))
+    if rulers * 2 < len(body) or not body.strip():
+        return False
+    rest = [line for line in (_RULER.sub(" ", line).strip() for line in body.split("\n")) if line]
+    return len(rest) >= 3 and len(set(rest)) * 2 > len(rest)
+
+
+def _biological_sequence(suspect: Suspect) -> bool:
+    """Lines of a DNA or RNA alphabet with at least three letters in the text's sequence lines."""
+    body = re.sub(r"[\d\s]", "", suspect.body)
+    if not body or set(body.upper()) - set("ACGTUN"):
+        return False
+    lines = [line for line in suspect.text.split("\n") if _SEQUENCE_LINE.match(line)]
+    return len(set("".join(lines).upper()) & set("ACGTUN")) >= 3 and len({line.strip() for line in lines}) >= 2
+
+
+def _encoded_bytes(suspect: Suspect) -> bool:
+    """Hex dump, or base64 with a part that does not repeat."""
+    if len(_HEX_DUMP.findall(suspect.text)) >= 3:
+        return True
+    for found in _BASE64_RUN.finditer(suspect.text):
+        if found.start() < suspect.end and found.end() > suspect.start:
+            outside = suspect.text[found.start() : max(found.start(), suspect.start)] + suspect.text[min(suspect.end, found.end()) : found.end()]
+            if len(outside) >= 16 and re.search(r"[A-Z]", outside) and re.search(r"[a-z]", outside) and re.search(r"[0-9+/]", outside):
+                return True
+    return False
+
+
+def _laughter(suspect: Suspect) -> bool:
+    """Laughter, cheers and drawn-out sounds of a chat reply that ends by itself."""
+    if suspect.cut or len(suspect.body) > 160 or suspect.period > 4:
+        return False
+    return set(suspect.body) <= _LAUGHTER or (suspect.period == 1 and suspect.body[0].isalpha() and len(suspect.body) <= 60)
+
+
+def units(body: str) -> list[str]:
+    """A stretch cut at its own joints: lines where there are enough, else sentences, else comma-separated parts."""
+    lines = [line.strip() for line in body.split("\n")]
+    lines = [line for line in lines if line]
+    if len(lines) >= 6:
+        return lines
+    parts: list[str] = []
+    for line in lines:
+        parts.extend(part.strip() for part in re.split(r"(?<=[.!?。！？…])\s*", line))
+    parts = [part for part in parts if part]
+    if len(parts) >= 6:
+        return parts
+    return [part.strip() for part in re.split(r"[,，、;；]\s*|(?<=})\s*", body) if part.strip()]
+
+
+def collapsed(unit: str) -> str:
+    """A unit with every number replaced: what is left when only counters change."""
+    return _NUMBER.sub("0", unit)
+
+
+def recurring_share(parts: Sequence[str]) -> float:
+    """Share of characters in units that occur at least three times."""
+    counts = Counter(parts)
+    total = sum(map(len, parts))
+    return sum(len(part) for part in parts if counts[part] >= 3) / total if total else 0.0
+
+
+def counts_up(parts: Sequence[str]) -> bool:
+    """Among units that are equal but for numbers, one number alone changes and it changes by a constant step."""
+    shape, _ = Counter(map(collapsed, parts)).most_common(1)[0]
+    rows = [tuple(_NUMBER.findall(part)) for part in parts if collapsed(part) == shape]
+    columns = [column for column in zip(*rows, strict=True) if len(set(column)) > 1]
+    if not columns:
+        return True
+    if len(set(columns)) > 1 or len(columns) > 2:
+        return False
+    try:
+        values = [int(cell) for cell in columns[0]]
+    except ValueError:
+        return False
+    steps = Counter(after - before for before, after in zip(values, values[1:], strict=False))
+    return bool(steps) and steps.most_common(1)[0][1] * 4 >= 3 * len(values[1:])
+
+
+def _cells_change(suspect: Suspect) -> bool:
+    """Rows of data, code or a list: the units differ from one another by more than a counter."""
+    if suspect.exact and suspect.copies >= 3.5:
+        return False
+    parts = units(suspect.body)
+    if len(parts) < 4:
+        return False
+    if recurring_share(parts) >= 0.6:
+        return False
+    same_but_numbers = [collapsed(part) for part in parts]
+    if recurring_share(same_but_numbers) < 0.6:
+        return True
+    if not counts_up(parts):
+        return True
+    return not _prose(Counter(same_but_numbers).most_common(1)[0][0]) or _fence_around(suspect) is not None
+
+
+def _prose(unit: str) -> bool:
+    """A unit that reads as language rather than as data: mostly letters and spaces, several words or CJK letters, no code signs."""
+    letters = sum(character.isalpha() for character in unit)
+    signs = len(re.findall(r"[{}<>=;|\\/_\[\]\"$#@&%]", unit))
+    words = len(unit.split())
+    wide = len(re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]", unit))
+    return letters >= 0.6 * len(unit.replace(" ", "")) and signs <= 1 + len(unit) // 60 and (words >= 4 or wide >= 6)
+
+
+def _refrain(suspect: Suspect) -> bool:
+    """A song or poem that ends by itself: short lines in stanzas, a refrain that comes back a few times."""
+    if suspect.cut or suspect.copies > 8 or suspect.share > 0.85:
+        return False
+    lines = [line.strip() for line in suspect.text.split("\n")]
+    filled = [line for line in lines if line]
+    if len(filled) < 8 or "" not in lines[1:-1]:
+        return False
+    short = sum(len(line) <= 64 for line in filled)
+    plain = sum(not re.search(r"[{}<>=;|]|^\s*[-*\d]+[.)]?\s", line) for line in filled)
+    return short * 10 >= 9 * len(filled) and plain * 10 >= 9 * len(filled) and len(set(filled)) * 5 >= 2 * len(filled)
+
+
+_EXCUSES = {
+    "json": _whole_json,
+    "filler": _few_characters,
+    "leaders": _leaders,
+    "sequence": _biological_sequence,
+    "encoded": _encoded_bytes,
+    "laughter": _laughter,
+    "cells_change": _cells_change,
+    "refrain": _refrain,
+}
