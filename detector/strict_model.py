@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 import types
 from collections.abc import Callable
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -89,7 +90,8 @@ def _reason(entry: Any, model: type[BaseModel], loc: Loc) -> str:
     if kind == "missing":
         return "is missing"
     if kind == "literal_error":
-        return f"must be {context['expected']}" + _got(entry["input"])
+        near = difflib.get_close_matches(str(entry["input"]), re.findall(r"'([^']*)'", context["expected"]), n=1)
+        return f"must be {context['expected']}" + _got(entry["input"]) + (f"; did you mean '{near[0]}'?" if near else "")
     if kind == "value_error":
         return str(context["error"])
     message = str(entry["msg"])

@@ -1,0 +1,127 @@
+"""Settings: the whole of `detector.yml` as one model, and the secrets of the environment beside it.
+
+Unknown keys are errors, every key has a default, and all faults are told at once as `file:line: field: reason`. A section is a file in
+`detector.settings`. It must not import what it configures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator
+
+from detector.errors import ConfigError
+from detector.secrets import Secrets, load_secrets
+from detector.settings.notify import NotifySettings
+from detector.settings.observability import GrafanaSettings, KibanaSettings, PrometheusSettings
+from detector.settings.privacy import PrivacySettings
+from detector.settings.schedule import ScheduleSettings
+from detector.settings.signals import SignalSettings
+from detector.settings.source import SourceSettings
+from detector.settings.values import Texts
+from detector.strict_model import Strict, faults
+from detector.yaml_file import read
+
+DEFAULT_FILE = "detector.yml"
+
+SeriesLabel = Literal["deployment", "model", "engine", "engine_version", "pod", "stream"]
+
+
+class Settings(Strict):
+    """`detector.yml`."""
+
+    model_config = ConfigDict(title="detector configuration")
+
+    source: SourceSettings = SourceSettings()
+    group_by: tuple[SeriesLabel, ...] | None = Field(None, min_length=1)
+    """Labels that make a series, for all rules; each rule's own when left out."""
+    rules: Texts = ()
+    """Rule files and folders, relative to this file; the rules that ship with detector when left out."""
+    store: str = "sqlite:///detector.db"
+    """Where incidents and messages are kept (SQLAlchemy URL); a password is DETECTOR_STORE_PASSWORD."""
+    schedule: ScheduleSettings = ScheduleSettings()
+    prometheus: PrometheusSettings | None = None
+    grafana: GrafanaSettings | None = None
+    kibana: KibanaSettings | None = None
+    notify: NotifySettings = NotifySettings()
+    language: Literal["en", "ko"] = "en"
+    """Language of messages."""
+    privacy: PrivacySettings = PrivacySettings()
+    signals: SignalSettings = SignalSettings()
+
+    _folder: Path = PrivateAttr(default_factory=Path)
+    _secrets: Secrets = PrivateAttr(default_factory=Secrets)
+
+    @field_validator("store")
+    @classmethod
+    def _is_database(cls, value: str) -> str:
+        try:
+            parts = urlsplit(value)
+            password = parts.password
+        except ValueError:
+            raise ValueError("is no database address: write sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME") from None
+        if parts.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
+            raise ValueError("is no database address: write sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME")
+        if password is not None:
+            raise ValueError("must hold no password: set DETECTOR_STORE_PASSWORD, or DETECTOR_STORE_PASSWORD_FILE")
+        return value
+
+    @property
+    def folder(self) -> Path:
+        """What relative paths of the file are relative to."""
+        return self._folder
+
+    @property
+    def secrets(self) -> Secrets:
+        """The environment's secrets."""
+        return self._secrets
+
+    @property
+    def rule_paths(self) -> tuple[Path, ...]:
+        """Rule files and folders; empty: those that ship with detector."""
+        return tuple(self._folder / path for path in self.rules)
+
+
+def load_settings(path: Path | str | None, environ: Mapping[str, str]) -> Settings:
+    """Settings of a file, and secrets of an environment; `path` None: `./detector.yml` if there is one, else the defaults.
+
+    Raises:
+        ConfigError: with every fault of file and environment.
+    """
+    complaints: list[str] = []
+    secrets = Secrets()
+    try:
+        secrets = load_secrets(environ)
+    except ConfigError as error:
+        complaints.append(str(error))
+    chosen = Path(path) if path is not None else Path(DEFAULT_FILE)
+    settings = Settings()
+    if path is not None or chosen.is_file():
+        try:
+            settings = _read(chosen)
+        except ConfigError as error:
+            complaints.insert(0, str(error))
+    if complaints:
+        raise ConfigError("\n".join(complaints))
+    settings._folder = chosen.parent
+    settings._secrets = secrets
+    return settings
+
+
+def _read(path: Path) -> Settings:
+    file = read(path)
+    found = list(file.faults)
+    data = {} if file.data is None else file.data  # an empty file is all defaults
+    if not isinstance(data, dict):
+        found.append(file.fault((), "must be a mapping of settings (source, rules, notify, …)"))
+    else:
+        try:
+            settings = Settings.model_validate(data)
+            if not found:
+                return settings
+        except ValidationError as error:
+            found += faults(error, Settings, file)
+    raise ConfigError("\n".join(str(fault) for fault in sorted(found)))

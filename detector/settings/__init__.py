@@ -1,0 +1,1 @@
+"""The sections of `detector.yml`: one model, one file each. `detector.config` puts them together."""

@@ -1,0 +1,109 @@
+"""`source:` where the log is, how to read it, and what its fields mean where they are not recognised."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, Field, field_validator, model_validator
+
+from detector.record import COLUMNS
+from detector.settings.values import Texts, WebAddress, WebAddresses
+from detector.strict_model import Seconds, SecondsOrZero, Strict, unknown
+
+Unit = Literal["s", "ms", "us", "ns", "iso8601"]
+
+_FINGERPRINT = re.compile(r"(?:[0-9a-fA-F]{2}:?){31}[0-9a-fA-F]{2}")  # SHA-256 of a certificate, with or without colons
+
+
+def _column_name(name: str) -> str:
+    if name not in COLUMNS:
+        raise ValueError(unknown(name, list(COLUMNS), "record column"))
+    return name
+
+
+ColumnName = Annotated[str, AfterValidator(_column_name)]
+
+
+class Tls(Strict):
+    """How to trust the server."""
+
+    ca_file: str | None = None
+    """CA certificates (PEM) that sign the server's certificate."""
+    fingerprint: str | None = None
+    """SHA-256 fingerprint of the server's or its CA's certificate."""
+    verify: bool = True
+    """false accepts any certificate: only for a test machine."""
+
+    @field_validator("fingerprint")
+    @classmethod
+    def _is_sha256(cls, value: str | None) -> str | None:
+        if value is not None and not _FINGERPRINT.fullmatch(value):
+            raise ValueError("is no SHA-256 fingerprint: 64 hexadecimal digits, with or without colons")
+        return value
+
+
+class ColumnMapping(Strict):
+    """Where a canonical column stands in a document."""
+
+    path: Texts = Field(min_length=1)
+    """Dotted path of the field (`response.usage.completion_tokens`); several: the first that is there."""
+    unit: Unit | None = None
+    """Unit of a time or duration; guessed from its size when left out."""
+    values: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
+    """What values of the log mean in canonical words, such as `{max_tokens: length}`."""
+
+
+class SourceSettings(Strict):
+    """A log: files, or indices of Elasticsearch or OpenSearch."""
+
+    path: Texts = ()
+    """Files, folders or globs."""
+    url: WebAddresses = ()
+    """Address of the cluster; several are tried in turn."""
+    cloud_id: str | None = None
+    """Elastic Cloud id, instead of url."""
+    index: str | None = None
+    """Index, data stream or pattern, such as `llm-*`."""
+    lag: SecondsOrZero = 120.0
+    """How late documents arrive: windows without an explicit end end this long before now."""
+    format: str | None = None
+    """Name of the log's format (`detector formats list`); recognised when left out."""
+    mapping: dict[ColumnName, ColumnMapping] = Field(default_factory=dict)
+    """Canonical column → where it stands, for a log that is not recognised."""
+    timezone: str = "UTC"
+    """Time zone of times in the log that bear none (IANA name)."""
+    tls: Tls = Tls()
+    timeout: Seconds = 30.0
+    """Limit on one request to the cluster."""
+    proxy: WebAddress | None = None
+    """HTTP proxy in front of the cluster."""
+
+    @field_validator("mapping", mode="before")
+    @classmethod
+    def _short_form(cls, value: Any) -> Any:
+        """`column: path` is short for `column: {path: path}`."""
+        if not isinstance(value, dict):
+            return value
+        return {column: {"path": where} if isinstance(where, (str, list)) else where for column, where in value.items()}
+
+    @field_validator("timezone")
+    @classmethod
+    def _known_zone(cls, value: str) -> str:
+        try:
+            ZoneInfo(value)
+        except (ZoneInfoNotFoundError, ValueError, OSError):
+            raise ValueError(f"'{value}' is no time zone: write an IANA name such as UTC or Asia/Seoul") from None
+        return value
+
+    @model_validator(mode="after")
+    def _one_place(self) -> SourceSettings:
+        places = [name for name, given in (("path", self.path), ("url", self.url), ("cloud_id", self.cloud_id)) if given]
+        if len(places) > 1:
+            raise ValueError(f"gives {' and '.join(places)}: a source is one of path, url or cloud_id")
+        if (self.url or self.cloud_id) and not self.index:
+            raise ValueError("index is missing: which indices hold the log? (such as index: llm-*)")
+        if self.path and self.index:
+            raise ValueError("index belongs to a cluster (url), not to files (path)")
+        return self
