@@ -68,6 +68,8 @@ def request_columns(body: Any) -> dict[str, Any]:
         "enable_thinking": _thinking(layers),
         "include_reasoning": flag(_first(layers, ("include_reasoning",))),
         "ignore_eos": flag(_first(layers, ("ignore_eos",))),
+        "skip_special_tokens": flag(_first(layers, ("skip_special_tokens",))),
+        "system_text": _system_text(request),
         "has_suffix": True if request.get("suffix") else None,
         "user": text(request.get("user")),
         "session": text(request.get("session_id")) or text(mapping(request.get("metadata")).get("session_id")),
@@ -176,6 +178,15 @@ def _conversation(request: Mapping[str, Any]) -> tuple[str | None, str | None]:
         if isinstance(prompt, str):
             return None, prompt
     return None, None
+
+
+def _system_text(request: Mapping[str, Any]) -> str | None:
+    """Texts of system and developer messages (and of `instructions`, Responses API; `system`, Anthropic): what elements an answer should have stands there."""
+    messages = decoded(request.get("messages"))
+    turns = [entry for entry in messages if isinstance(entry, dict) and entry.get("role") in ("system", "developer")] if isinstance(messages, list) else []
+    texts = [conversation_text(turn.get("content")) for turn in turns]
+    texts.extend(conversation_text(request.get(key)) for key in ("instructions", "system"))
+    return "\n".join(part for part in texts if part) or None
 
 
 def _shape(layers: list[Mapping[str, Any]], request: Mapping[str, Any]) -> tuple[str | None, bool | None]:
