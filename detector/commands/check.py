@@ -1,0 +1,111 @@
+"""`detector check`: judge a stretch of a log and print what fires."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from detector.config import Settings
+    from detector.pipeline import Span
+    from detector.report import Report
+    from detector.rules import Rule
+
+EPILOG = """\
+Exit codes: 0 looked and nothing fires, 1 something fires (even if a part could not be seen, which is said), 2 nothing fires but something could
+not be looked at. What lies before the window is the baseline. In a file, --since counts from the newest record."""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `check`."""
+    parser = commands.add_parser(
+        "check",
+        help="judge a stretch of a log and print what fires",
+        description="Judge a stretch of a log and print what fires.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    window = parser.add_argument_group("window")
+    window.add_argument("--since", metavar="DURATION", help="the last 15m, 1h, 7d … (default: 1h)")
+    window.add_argument("--from", dest="start", metavar="TIME", help="start, ISO 8601 (UTC where it bears no zone)")
+    window.add_argument("--to", dest="end", metavar="TIME", help="end, exclusive")
+    window.add_argument("--all", action="store_true", help="the whole log")
+    parser.add_argument("--source", metavar="PATH|URL", help="file, folder, glob, - for standard input, or http(s)://HOST:PORT/INDEX_PATTERN; default: the configuration's source")
+    parser.add_argument("--format-of", metavar="NAME", help="the log's format, where it is not recognised (detector formats list)")
+    parser.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
+    parser.add_argument("--rules", metavar="DIR", action="append", default=[], help="rule file or folder instead of those that ship with detector; may be given more than once")
+    parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="what to print (default: %(default)s)")
+    parser.add_argument("--every", metavar="DURATION", default="5m", help="distance of the evaluations inside the window (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read (default: %(default)s); the findings do not depend on it")
+    parser.add_argument("--show-content", action="store_true", help="show an inert excerpt of one answer per finding (files only)")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check and print; returns the exit code."""
+    from detector.config import load_settings
+
+    span = span_of(args.since, args.start, args.end, whole=args.all)
+    settings = load_settings(args.config, os.environ)
+    rules = rules_of(settings, args.rules)
+    report = checked(settings, rules, span, args)
+    print_report(report, args.format)
+    return report.exit_code
+
+
+def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argparse.Namespace) -> Report:
+    """Open the source and check it."""
+    from detector.pipeline import check
+    from detector.sources.opening import open_source
+    from detector.window import minutes
+
+    now = time.time()
+    sources = open_source(settings, args.source, jobs=args.jobs, format_of=args.format_of, span=span, rules=rules, now=now)
+    return check(sources, rules, settings.signals.options(), span, now, minutes(args.every))
+
+
+def rules_of(settings: Settings, folders: Sequence[str]) -> list[Rule]:
+    """Rules named on the command line, else the configuration's, else those that ship with detector. Raises RuleError."""
+    from detector.rules import load_rules
+
+    rules = load_rules(folders or settings.rule_paths)
+    if settings.group_by is not None:
+        rules = [rule.model_copy(update={"group_by": settings.group_by}) for rule in rules]
+    return rules
+
+
+def span_of(since: str | None, start: str | None, end: str | None, *, whole: bool) -> Span:
+    """The stretch that the options name; the last hour when they name none. Raises ConfigError."""
+    from detector.errors import ConfigError
+    from detector.pipeline import Span
+    from detector.window import Window, instant, seconds
+
+    if sum((since is not None, start is not None or end is not None, whole)) > 1:
+        raise ConfigError("--since, --from/--to and --all exclude each other: give one of them")
+    if start is not None or end is not None:
+        if start is None or end is None:
+            raise ConfigError("--from and --to belong together: give both")
+        window = Window(instant(start), instant(end))
+        return Span(start=window.start, end=window.end)
+    return Span() if whole else Span(since=seconds(since or "1h"))
+
+
+def print_report(report: Report, form: str) -> None:
+    """Print a report on stdout."""
+    if form == "json":
+        from detector.render.json_report import as_json
+
+        sys.stdout.write(as_json(report))
+    elif form == "markdown":
+        from detector.render.markdown_report import as_markdown
+
+        sys.stdout.write(as_markdown(report))
+    else:
+        from detector.render.text import text
+
+        sys.stdout.write(text(report))
