@@ -10,7 +10,16 @@ from detector.record import COLUMNS, Record
 from detector.strict_model import MinutesOrZero, Strict
 
 CASE_LABELS: dict[str, Any] = {"deployment": "d", "model": "m"}  # labels of rows that name none
+MAX_REPEATED = 100_000  # characters of a text that is written as {repeat, times}
 _TEXT_STATES = {"content": "content_state", "reasoning": "reasoning_state"}
+
+
+def _written_out(value: JsonValue) -> JsonValue:
+    if isinstance(value, dict) and set(value) == {"repeat", "times"}:
+        text, times = value["repeat"], value["times"]
+        if isinstance(text, str) and isinstance(times, int) and not isinstance(times, bool) and 0 < times and len(text) * times <= MAX_REPEATED:
+            return text * times
+    return value
 
 
 class Row(Strict):
@@ -32,8 +41,8 @@ class Row(Strict):
         return self
 
     def columns(self) -> dict[str, JsonValue]:
-        """The record columns that this row gives."""
-        return dict(self.model_extra or {})
+        """The record columns that this row gives; `{repeat: "once more. ", times: 40}` written out."""
+        return {name: _written_out(value) for name, value in (self.model_extra or {}).items()}
 
     def record(self) -> Record:
         """One request of this row. A text column that the row names is captured: null and "" are empty answers, text is present."""

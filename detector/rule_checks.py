@@ -13,7 +13,7 @@ from detector.diagnosis.cause_ids import CAUSE_IDS
 from detector.diagnosis.panel_names import PANEL_NAMES
 from detector.errors import Fault
 from detector.record import Record
-from detector.rule_case import CASE_COLUMNS, Case, Row
+from detector.rule_case import CASE_COLUMNS, MAX_REPEATED, Case, Row
 from detector.signals.base import signals
 from detector.strict_model import unknown
 from detector.yaml_file import Loc, YamlFile
@@ -92,6 +92,8 @@ def _row(row: Row, length: int) -> Iterator[tuple[Loc, str]]:
 
 def _mismatch(column: str, value: Any) -> str | None:
     """Why a value does not fit a record column, or None."""
+    if isinstance(value, dict):
+        return f"must be a value, or {{repeat: TEXT, times: NUMBER}} of at most {MAX_REPEATED:,} characters"
     try:
         _adapters()[column].validate_python(value, strict=not isinstance(value, list))
     except ValidationError as error:
