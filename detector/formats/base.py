@@ -79,6 +79,8 @@ class Format:
         recognise: evidence (a short text) that a document body is of this format, or None. Must be cheap and must not claim others' documents.
         read: records and rejections of a group of documents of this format, in order; a format whose documents are joined also states `joiner`.
         rank: lower is asked first when several formats could claim a document (specific before general).
+        keys: top-level keys of which an object of this format has at least one, so that others need not be asked; empty: ask for every object.
+        lines: this format also takes text (log lines, recorded streams).
         joiner: makes the reader of a stream in which documents are joined; None: every document stands alone and `read` is given one at a time.
         trust: which finish reasons can be believed, one line.
         units: units of durations and times as this log writes them, and whose clock and zone, one line.
@@ -93,6 +95,8 @@ class Format:
     recognise: Callable[[Json], str | None]
     read: Callable[[Sequence[Document]], Iterable[Outcome]]
     rank: int = 50
+    keys: frozenset[str] = frozenset()
+    lines: bool = True
     joiner: Callable[[], Joiner] | None = None
     trust: str = ""
     units: str = ""

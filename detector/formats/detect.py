@@ -1,0 +1,206 @@
+"""Which format a document is of, and the reader that takes any stream of raw documents to records.
+
+`Reader` is the seam between sources and formats: a file source gives it lines or JSON values, the Elasticsearch source gives it hits; both get records and
+rejections in the order of the log. Memory is flat: formats that join documents hold a bounded number of them.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from detector.errors import ConfigError
+from detector.formats.base import Document, Format, Joiner, Json, Outcome, Placed, Rejected, formats
+from detector.formats.wrapping import Peeler
+from detector.record import Record
+
+_SHAPES = 4096  # remembered sets of top-level keys; an index has tens
+_EVIDENCE = 5  # places remembered per format
+_ASK_TEXT = 65_536  # characters of a line that formats are asked about: evidence stands at its head
+
+CUT = "JSON that is cut off or broken"
+NO_LOG_LINE = "text that no format recognises"
+OTHER_LINE = "log line that is no answer"
+OTHER_DOCUMENT = "document that no format recognises"
+OTHER_LOG_DOCUMENT = "application log message, no answer"
+NOT_A_DOCUMENT = "a bare value instead of an object"
+
+
+class Detection(NamedTuple):
+    """`evidence`: what in the document shows that it is of `format`; quotes no content."""
+
+    format: Format
+    evidence: str
+
+
+class Detector:
+    """Asks the formats, most specific first. Pure apart from remembering which formats a set of top-level keys rules out."""
+
+    def __init__(self, available: Sequence[Format] | None = None) -> None:
+        self._formats = tuple(formats() if available is None else available)
+        self._of_lines = tuple(fmt for fmt in self._formats if fmt.lines)
+        self._of_shape: dict[tuple[str, ...], tuple[Format, ...]] = {}
+        self._last: tuple[Json, Detection | None] = (None, None)
+
+    def detect(self, body: Json) -> Detection | None:
+        """The first format that recognises `body`; None if none does."""
+        if body is self._last[0] and body is not None:
+            return self._last[1]
+        found = self._ask(body)
+        self._last = (body, found)
+        return found
+
+    def _ask(self, body: Json) -> Detection | None:
+        if isinstance(body, dict):
+            asked = self._candidates(body)
+        elif isinstance(body, str):
+            asked = self._of_lines
+            if len(body) > _ASK_TEXT and not body.startswith(("data:", "event:")):
+                body = body[:_ASK_TEXT]
+        else:
+            return None
+        for fmt in asked:
+            evidence = fmt.recognise(body)
+            if evidence is not None:
+                return Detection(fmt, evidence)
+        return None
+
+    def _candidates(self, body: dict[str, Json]) -> tuple[Format, ...]:
+        shape = tuple(body)
+        found = self._of_shape.get(shape)
+        if found is None:
+            keys = body.keys()
+            found = tuple(fmt for fmt in self._formats if not fmt.keys or not fmt.keys.isdisjoint(keys))
+            if len(self._of_shape) >= _SHAPES:
+                self._of_shape.clear()
+            self._of_shape[shape] = found
+        return found
+
+
+def format_named(name: str) -> Format:
+    """The format of this name (dashes and underscores are the same). Raises ConfigError with the names there are."""
+    wanted = name.strip().lower().replace("-", "_")
+    for fmt in formats():
+        if fmt.name == wanted:
+            return fmt
+    raise ConfigError(f"no format is named {name!r}; there are: {', '.join(sorted(fmt.name for fmt in formats()))}")
+
+
+class Reader:
+    """Raw documents in, records and rejections out, in the order of the log.
+
+    Args:
+        format_of: read every document as this format instead of detecting it; wrappings are peeled all the same.
+
+    `found` counts documents by format, `evidence` keeps why and where for each format's first documents.
+    """
+
+    def __init__(self, format_of: Format | None = None, available: Sequence[Format] | None = None) -> None:
+        self._detector = Detector(available)
+        self._only = format_of
+        self._peeler = Peeler(self._recognised)
+        self._joiners: dict[str, Joiner] = {}
+        self._waiting: list[tuple[int, int, Record | Rejected]] = []  # heap by position
+        self._serial = 0
+        self._log_format: Format | None = None  # last format that took a text line: what follows may be its other lines
+        self.found: Counter[str] = Counter()
+        self.evidence: dict[str, list[tuple[str, str]]] = {}
+
+    def feed(self, documents: Iterable[Document]) -> Iterator[Record | Rejected]:
+        """Outcomes that these raw documents settle."""
+        for raw in documents:
+            for document in self._peeler.feed(raw):
+                self._route(document)
+            yield from self._settled()
+
+    def finish(self) -> Iterator[Record | Rejected]:
+        """Outcomes of everything that was held back."""
+        for document in self._peeler.finish():
+            self._route(document)
+        for joiner in self._joiners.values():
+            self._take(joiner.finish(), None)
+        self._joiners = {}
+        yield from self._settled()
+
+    def read(self, documents: Iterable[Document]) -> Iterator[Record | Rejected]:
+        """`feed` and `finish` in one."""
+        yield from self.feed(documents)
+        yield from self.finish()
+
+    def _recognised(self, body: Json) -> object:
+        if self._only is not None:
+            return self._only.recognise(body)
+        return self._detector.detect(body)
+
+    def _route(self, document: Document) -> None:
+        body = document.body
+        if self._only is not None:
+            found: Detection | None = Detection(self._only, "named by the caller")
+        else:
+            found = self._detector.detect(body)
+        if found is None:
+            self._take((self._unclaimed(document),), document)
+            return
+        fmt = found.format
+        if isinstance(body, str):
+            self._log_format = fmt
+        self.found[fmt.name] += 1
+        seen = self.evidence.setdefault(fmt.name, [])
+        if len(seen) < _EVIDENCE:
+            seen.append((found.evidence, document.place))
+        joiner = self._joiners.get(fmt.name)
+        if joiner is None:
+            if fmt.joiner is None:
+                self._take(fmt.read((document,)), document)
+                return
+            joiner = self._joiners[fmt.name] = fmt.joiner()
+        self._take(joiner.feed(document), document)
+
+    def _unclaimed(self, document: Document) -> Rejected:
+        body = document.body
+        if isinstance(body, str):
+            if body.lstrip()[:1] in ("{", "["):
+                return Rejected(document, CUT)
+            if self._log_format is not None:
+                return Rejected(document, OTHER_LINE, ignored=True)
+            return Rejected(document, NO_LOG_LINE)
+        if isinstance(body, dict):
+            message = body.get("message", body.get("msg"))
+            if isinstance(message, str) and body.keys() & {"level", "levelname", "severity", "log.level", "lvl"}:
+                return Rejected(document, OTHER_LOG_DOCUMENT, ignored=True)
+            return Rejected(document, OTHER_DOCUMENT)
+        return Rejected(document, NOT_A_DOCUMENT)
+
+    def _take(self, outcomes: Iterable[Outcome], document: Document | None) -> None:
+        for outcome in outcomes:
+            if isinstance(outcome, Placed):
+                fill_in(outcome.record, outcome.document)
+                self._wait(outcome.document.position, outcome.record)
+            elif isinstance(outcome, Rejected):
+                self._wait(outcome.document.position, outcome)
+            else:
+                if document is not None:
+                    fill_in(outcome, document)
+                self._wait(0 if document is None else document.position, outcome)
+
+    def _wait(self, position: int, outcome: Record | Rejected) -> None:
+        self._serial += 1
+        heapq.heappush(self._waiting, (position, self._serial, outcome))
+
+    def _settled(self) -> Iterator[Record | Rejected]:
+        held = [since for joiner in self._joiners.values() if (since := joiner.holds_from()) is not None]
+        limit = min(held) if held else None
+        while self._waiting and (limit is None or self._waiting[0][0] < limit):
+            yield heapq.heappop(self._waiting)[2]
+
+
+def fill_in(record: Record, document: Document) -> None:
+    """Give a record what its document's wrapping knew and the record itself does not; the place where it stands if nothing else names it."""
+    for column, value in document.envelope.items():
+        if getattr(record, column) is None:
+            setattr(record, column, value)
+    if record.doc_id is None:
+        record.doc_index, _, record.doc_id = document.place.rpartition(":") if record.doc_index is None else (record.doc_index, "", document.place)
+        record.doc_index = record.doc_index or None

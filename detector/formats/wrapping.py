@@ -1,0 +1,217 @@
+"""Wrappings are peeled here, once, before any format: containers of many documents, shippers' documents, prefixes of lines, JSON inside strings, split lines.
+
+`Peeler` takes raw documents in the order of the log and gives the documents inside; nested wrappings are taken off one after the other. It asks the formats
+(`recognised`) only where a producer and a shipper look alike, and changes no value inside a document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from detector.formats.base import Document, Json
+from detector.formats.values import decoded, instant
+from detector.formats.wrapping_metadata import metadata
+from detector.formats.wrapping_pieces import OpenLines, Piece
+from detector.formats.wrapping_shippers import Shipped, shipped
+from detector.formats.wrapping_stores import bulk_action, explode
+from detector.formats.wrapping_text import strip_prefixes
+
+_DEPTH = 12  # wrappings around one document; real ones have up to four
+_CARRIERS = ("message", "log", "msg", "line", "text", "body", "event", "payload", "raw", "data", "record", "content", "json")
+
+
+class Peeler:
+    """Raw documents to documents. Holds pieces of split lines and a pending bulk action, nothing else."""
+
+    def __init__(self, recognised: Callable[[Json], object]) -> None:
+        self._recognised = recognised
+        self._position = 0
+        self._action: dict[str, Any] | None = None  # envelope from a bulk action line, for the document that follows
+        self._open = OpenLines()
+
+    def feed(self, raw: Document) -> list[Document]:
+        """The documents inside, in the order in which joiners want them: oldest first even where the store answered newest first."""
+        body, envelope = raw.body, dict(raw.envelope)
+        action = bulk_action(body)
+        if action is not None and not self._recognised(body):
+            self._action = None if action[0] == "delete" else action[1]
+            return []
+        if self._action is not None:
+            envelope.update(self._action)
+            self._action = None
+            if isinstance(body, dict) and body.keys() & {"doc", "upsert"} and not self._recognised(body):
+                body = body.get("doc") or body.get("upsert")
+        return self._numbered(chain(self._peel(Piece(body, envelope, raw.place), "", _DEPTH), self._crowded()))
+
+    def finish(self) -> list[Document]:
+        """Lines of which the last piece never came, as far as they got."""
+        return self._numbered(inner for stream in self._open.streams() for inner in self._close(stream, _DEPTH))
+
+    def _crowded(self) -> Iterator[Piece]:
+        stream = self._open.oldest_beyond_limit()
+        if stream is not None:
+            yield from self._close(stream, _DEPTH)
+
+    def _numbered(self, inner: Iterable[Piece]) -> list[Document]:
+        documents = []
+        for body, envelope, place in inner:
+            self._position += 1
+            documents.append(Document(body, place, envelope, self._position))
+        if len(documents) > 1:
+            times = [document.envelope.get("timestamp") for document in documents]
+            if None not in times and times[0] > times[-1]:  # type: ignore[operator]  # no None among them
+                documents.sort(key=lambda document: document.envelope["timestamp"])
+        return documents
+
+    def _peel(self, piece: Piece, stream: str, depth: int) -> Iterator[Piece]:
+        """What is inside `piece`. `stream`: whose lines these are, so that only pieces of one container are put together."""
+        body = piece.body
+        if isinstance(body, str):
+            yield from self._text(piece, stream, depth)
+        elif isinstance(body, dict) and depth:
+            yield from self._object(piece, body, stream, depth - 1)
+        elif isinstance(body, list) and depth:
+            if len(body) == 2 and isinstance(body[1], dict) and not isinstance(body[0], (dict, str)):  # Fluentd's [time, record]
+                moment = instant(body[0][0] if isinstance(body[0], list) and body[0] else body[0])
+                known = {**({"timestamp": moment} if moment is not None else {}), **piece.envelope}
+                yield from self._peel(Piece(body[1], known, piece.place), stream, depth - 1)
+                return
+            for entry in body:
+                yield from self._peel(Piece(entry, dict(piece.envelope), piece.place), stream, depth - 1)
+        else:
+            yield piece
+
+    def _object(self, piece: Piece, body: dict[str, Any], stream: str, depth: int) -> Iterator[Piece]:
+        inside = explode(body)
+        if inside is not None:
+            for inner, known in inside:
+                yield from self._peel(Piece(inner, {**piece.envelope, **known}, piece.place), stream, depth)
+            return
+        carried = shipped(body)
+        if carried is None:
+            yield from self._own(piece, body, stream, depth)
+            return
+        known = {**piece.envelope, **carried.envelope}
+        line = next((entry for entry in carried.inner if isinstance(entry, str)), None)
+        if line is not None and (carried.part is not None or self._open.holds(carried.stream)):
+            yield from self._piece_of_line(Piece(line, known, piece.place), carried.part, carried.weak, carried.stream, depth)
+            return
+        best = self._best(carried, body)
+        if best is body:
+            yield Piece(body, known, piece.place)
+        else:
+            yield from self._peel(Piece(best, known, piece.place), carried.stream, depth)
+
+    def _own(self, piece: Piece, body: dict[str, Any], stream: str, depth: int) -> Iterator[Piece]:
+        """An object of no known shipper: a producer's document, or home-made shipping around one."""
+        if not self._recognised(body):
+            for key in _CARRIERS:
+                inner = body.get(key)
+                if isinstance(inner, (str, dict)) and inner and self._leads_somewhere(inner):
+                    yield from self._peel(Piece(inner, {**metadata(body), **piece.envelope}, piece.place), stream, depth)
+                    return
+        yield Piece(body, {**metadata(body, times="@timestamp" in body), **piece.envelope}, piece.place)
+
+    def _best(self, carried: Shipped, body: dict[str, Any]) -> Json:
+        """Which of the candidates to read: the first that is or holds an object, a line that a format knows, the shipper's own root, else the line."""
+        for candidate in carried.inner:
+            inner = candidate if isinstance(candidate, dict) else decoded(candidate)
+            if isinstance(inner, (dict, list)) and inner:
+                return inner
+        line = carried.inner[0] if carried.inner else None
+        if not (isinstance(line, str) and self._leads_somewhere(line)) and self._recognised(body):
+            return body
+        return line
+
+    def _leads_somewhere(self, inner: Json) -> bool:
+        """True when a format, a shipper or a store's answer is recognised in this value."""
+        if isinstance(inner, str):
+            head = inner.lstrip()
+            if head[:1] in ("{", "["):
+                inner = decoded(head)
+                if isinstance(inner, str):
+                    return False
+            elif head.startswith(("data:", "event:")):
+                return bool(self._recognised(head))
+            else:
+                return bool(self._recognised(strip_prefixes(head.partition("\n")[0], self._recognised).text))
+        if isinstance(inner, list):
+            return any(isinstance(entry, dict) and self._leads_somewhere(entry) for entry in inner[:3])
+        return isinstance(inner, dict) and bool(self._recognised(inner) or shipped(inner) is not None or explode(inner) is not None)
+
+    def _piece_of_line(self, piece: Piece, part: bool | None, weak: bool, stream: str, depth: int) -> Iterator[Piece]:
+        """One line or piece of a stream that is split by its runtime, or that has an open line."""
+        if self._open.holds(stream) and self._open.weak(stream) and self._leads_somewhere(piece.body):
+            yield from self._close(stream, depth)  # a new line begins: the open one was whole, or its rest never came
+        if part or self._open.holds(stream):
+            full = self._open.add(stream, piece, weak=weak)
+            if full or not part:
+                yield from self._close(stream, depth)
+        else:
+            yield from self._peel(piece, stream, depth)
+
+    def _close(self, stream: str, depth: int) -> Iterator[Piece]:
+        weak = self._open.weak(stream)
+        pieces = self._open.take(stream)
+        whole = "".join(piece.body for piece in pieces)
+        if weak and whole.lstrip()[:1] in ("{", "[") and isinstance(decoded(whole), str):
+            yield from pieces  # do not fit together: each is unreadable by itself
+        else:
+            yield from self._peel(Piece(whole, pieces[0].envelope, pieces[0].place), f"{stream}/whole", depth)
+
+    def _text(self, piece: Piece, stream: str, depth: int) -> Iterator[Piece]:
+        line = strip_prefixes(piece.body.rstrip("\r\n"), self._recognised)
+        known = {**line.envelope, **piece.envelope}
+        piece = Piece(line.text, known, piece.place)
+        if line.part is not None:
+            yield from self._piece_of_line(piece, line.part, False, f"cri/{line.stream}", depth)
+            return
+        head = line.text.lstrip()
+        if self._open.holds(stream) and self._open.weak(stream) and depth:
+            if self._leads_somewhere(line.text):
+                yield from self._close(stream, depth - 1)
+            else:
+                full = self._open.add(stream, piece, weak=True)
+                if full or not isinstance(decoded(self._open.text(stream)), str):
+                    yield from self._close(stream, depth - 1)
+                return
+        if head[:1] in ("{", "["):
+            inner = decoded(head)
+            if not isinstance(inner, str) and depth:
+                yield from self._peel(Piece(inner, known, piece.place), stream, depth - 1)
+            elif head[:1] == "{" and not stream.endswith("/whole") and head[-1:] != "}":
+                self._open.add(stream, piece, weak=True)  # cut in the middle: perhaps the next line of this stream is the rest
+            else:
+                yield piece
+        elif head.startswith(("data:", "event:")) and self._recognised(head):
+            yield Piece(head, known, piece.place)
+        elif depth and (inner := self._json_tail(line.text)) is not None:
+            yield from self._peel(Piece(inner, known, piece.place), stream, depth - 1)
+        elif "\n" in line.text:
+            yield from self._lines(line.text, piece)
+        else:
+            yield piece
+
+    def _json_tail(self, text: str) -> Json:
+        """JSON from the first bracket up to the end of a line with a prefix of some other kind, if a format knows it; else None."""
+        if text[-1:] not in ("}", "]") or self._recognised(text):
+            return None
+        start = text.find("{")
+        if start > 0 and text[start - 1] == "[":
+            start -= 1
+        inner = decoded(text[start:]) if start > 0 else None
+        return inner if isinstance(inner, (dict, list)) and self._leads_somewhere(inner) else None
+
+    def _lines(self, text: str, piece: Piece) -> Iterator[Piece]:
+        """A text of several lines that a shipper joined: one document per line that a format knows, with the lines that continue it."""
+        found: list[str] = []
+        for line in text.splitlines():
+            bare = strip_prefixes(line, self._recognised).text
+            if not found or self._recognised(bare):
+                found.append(bare)
+            elif bare:
+                found[-1] += "\n" + bare
+        for bare in found:
+            yield Piece(bare, dict(piece.envelope), piece.place)

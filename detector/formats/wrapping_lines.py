@@ -1,0 +1,203 @@
+"""Lines of a file to raw documents: JSON lines, pretty-printed JSON, arrays, recorded event streams, CSV tables, text blocks; any mix of them.
+
+Reads line by line and holds one open document at most, so memory does not depend on the size of the file. Nothing is dropped: what can't be put together
+comes out as the text lines that it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator
+
+from detector.formats.base import Document
+from detector.formats.values import decoded
+from detector.formats.wrapping_cloudevents import BLOCK_START, cloud_event
+
+_OPEN_LIMIT = 64 << 20  # characters of one pretty-printed document; more is no log document
+_SSE = re.compile(r"(?:data|event|id|retry): ?\S?|:(?: |$)")
+_SSE_START = re.compile(r"data: ?[\[{]|event: ?[\w.]+$")
+_CHUNK_ID = re.compile(r'"id": ?"([^"]{1,200})"')
+_CSV_CELL = re.compile(r'"?[@\w][@\w. ()/\[\]-]{0,80}"?')
+_CSV_COLUMNS = frozenset(
+    ("@timestamp", "timestamp", "time", "starttime", "start_time", "message", "line", "log", "body", "content", "output", "response", "textpayload")
+    + ("request_id", "trace_id", "_source", "_index", "finish_reason", "completion_tokens", "jsonpayload")
+)
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]')
+
+
+def raw_documents(lines: Iterable[str], name: str) -> Iterator[Document]:
+    """Raw documents of a file; `place` is `name:line`. Blank lines are nothing, a byte order mark and record separators are dropped."""
+    return _Lines(name).read(lines)
+
+
+class _Lines:
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._held: list[tuple[int, str]] = []  # lines of the open document
+        self._size = 0
+        self._mode = ""  # "", json, sse, event
+        self._stack: list[str] = []  # open brackets of the open JSON document
+        self._in_array = False  # inside a top-level array whose elements are documents
+        self._stream_id: str | None = None
+
+    def read(self, lines: Iterable[str]) -> Iterator[Document]:
+        numbered = ((number, line) for number, line in enumerate(lines, start=1))
+        first = True
+        for number, line in numbered:
+            line = line.rstrip("\r\n")
+            if first:
+                line = line.removeprefix("\ufeff")
+            line = line.removeprefix("\x1e")
+            if not line.strip():
+                if self._mode == "event":
+                    self._held.append((number, line))
+                continue
+            if first and is_csv_header(line):
+                yield from self._table(line, numbered)
+                return
+            first = False
+            yield from self._line(number, line)
+        yield from self._flush()
+
+    def _line(self, number: int, line: str) -> Iterator[Document]:
+        if self._mode == "sse":
+            if _SSE.match(line):
+                yield from self._sse(number, line)
+                return
+            yield from self._flush()
+        elif self._mode == "event":
+            if not BLOCK_START.match(line):
+                self._hold(number, line)
+                return
+            yield from self._flush()
+        elif self._mode == "json":
+            if self._continues(line):
+                yield from self._json(number, line)
+                return
+            yield from self._flush()
+        if BLOCK_START.match(line):
+            self._mode = "event"
+            self._hold(number, line)
+            return
+        if _SSE_START.match(line):
+            self._mode = "sse"
+            yield from self._sse(number, line)
+            return
+        start = line.lstrip()[:1]
+        if start not in "{[]":
+            yield self._document(number, line)
+            return
+        bare = line.strip()
+        if bare == "[" or (self._in_array and bare in ("]", "],")):
+            self._in_array = bare == "["
+            return
+        body = decoded(bare)
+        if isinstance(body, str) and bare.endswith(","):
+            body = decoded(bare[:-1])
+        if not isinstance(body, str):
+            yield self._document(number, body)
+            return
+        self._mode, self._stack = "json", []
+        yield from self._json(number, line)
+
+    def _sse(self, number: int, line: str) -> Iterator[Document]:
+        found = _CHUNK_ID.search(line, 0, 400) if line.startswith("data:") else None
+        if found and self._stream_id not in (None, found[1]) and '"object"' in line:  # another stream's chunk without [DONE] before it
+            yield from self._flush()
+            self._mode = "sse"
+        if found and self._stream_id is None:
+            self._stream_id = found[1]
+        self._hold(number, line)
+        if line.startswith("data:") and line[5:].strip() == "[DONE]":
+            yield from self._flush()
+
+    def _json(self, number: int, line: str) -> Iterator[Document]:
+        self._hold(number, line)
+        if not self._balance(line) or self._size > _OPEN_LIMIT:
+            yield from self._flush()
+        elif not self._stack:
+            text = "\n".join(held for _, held in self._held).strip()
+            body = decoded(text.removesuffix(","))
+            if isinstance(body, str):
+                yield from self._flush()
+            else:
+                yield self._document(self._held[0][0], body)
+                self._reset()
+
+    def _balance(self, line: str) -> bool:
+        """Follow the brackets of one line; False where it can't be part of a JSON document (a text that is still open at its end)."""
+        for match in _STRUCTURE.finditer(line):
+            mark = match[0]
+            if mark in "{[":
+                self._stack.append(mark)
+            elif mark in "}]":
+                if not self._stack or self._stack.pop() != ("{" if mark == "}" else "["):
+                    return False
+            elif mark == '"':  # a quote without its partner on this line
+                return False
+        return True
+
+    def _continues(self, line: str) -> bool:
+        """False where `line` can't follow in the open document: a new object begins where none may stand, so the open one was cut off."""
+        start = line.lstrip()[:1]
+        if start not in "{[":
+            return start in '"]}' or start.isdigit() or start in "-tfnN,:"
+        last = self._held[-1][1].rstrip()[-1:]
+        return last == ":" or (self._stack[-1:] == ["["] and last in "[,")
+
+    def _hold(self, number: int, line: str) -> None:
+        self._held.append((number, line))
+        self._size += len(line)
+
+    def _flush(self) -> Iterator[Document]:
+        held, mode = self._held, self._mode
+        self._reset()
+        if not held:
+            return
+        if mode == "sse":
+            yield self._document(held[0][0], "\n\n".join(line for _, line in held))
+        elif mode == "event":
+            body = cloud_event([line for _, line in held])
+            yield self._document(held[0][0], body if body is not None else "\n".join(line for _, line in held))
+        else:
+            for number, line in held:
+                yield self._document(number, line)
+
+    def _reset(self) -> None:
+        self._held, self._size, self._mode, self._stack, self._stream_id = [], 0, "", [], None
+
+    def _document(self, number: int, body: object) -> Document:
+        return Document(body=body, place=f"{self._name}:{number}")
+
+    def _table(self, header: str, numbered: Iterator[tuple[int, str]]) -> Iterator[Document]:
+        """Rows of a CSV table as objects; empty cells are null, a cell over several lines counts at its last."""
+        last = 1
+
+        def lines() -> Iterator[str]:
+            nonlocal last
+            for number, line in numbered:
+                last = number
+                yield line if line.endswith("\n") else line + "\n"
+
+        columns = next(csv.reader([header]))
+        csv.field_size_limit(_OPEN_LIMIT)
+        rows = csv.reader(lines())
+        while True:
+            try:
+                row = next(rows)
+            except StopIteration:
+                return
+            except csv.Error:
+                yield self._document(last, "a row of a table that can't be read")
+                continue
+            if row:
+                yield self._document(last, {column: cell or None for column, cell in zip(columns, row, strict=False)})
+
+
+def is_csv_header(line: str) -> bool:
+    """True when a first line is the header of a CSV table with a column that an answer could be in."""
+    if line.count(",") < 2 or len(line) > 8192 or line[0] in "{[":
+        return False
+    cells = [cell.strip() for cell in line.split(",")]
+    return all(_CSV_CELL.fullmatch(cell) for cell in cells) and any(cell.strip('"').lower() in _CSV_COLUMNS for cell in cells)

@@ -1,0 +1,90 @@
+"""What a wrapping knows about the answer inside it: when it was logged, by which pod of which deployment, and where it is stored.
+
+Key names: Beats and ECS (`kubernetes.pod.name`), Fluent Bit and Vector (`kubernetes.pod_name`), OpenTelemetry resources (`k8s.pod.name`), Google Cloud
+(`resource.labels.pod_name`), Loki and Promtail labels (`pod`), Elasticsearch hits (`_index`, `_id`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from detector.formats.paths import get, scalar
+from detector.formats.values import instant, text
+
+_TIMES = ("@timestamp", "timestamp", "time", "date", "Timestamp", "TimeGenerated", "eventTime")
+_INGESTED = ("event.ingested", "receiveTimestamp", "ingestionTime", "observed_timestamp", "@ingestionTime")
+_POD = (
+    "kubernetes.pod.name",
+    "kubernetes.pod_name",
+    "k8s.pod.name",
+    "resource.attributes.k8s.pod.name",
+    "resource.k8s.pod.name",
+    "resource.labels.pod_name",
+    "PodName",
+    "k8s_pod_name",
+    "pod_name",
+)
+_DEPLOYMENT = (
+    "kubernetes.labels.app_kubernetes_io/name",
+    "kubernetes.labels.app.kubernetes.io/name",
+    "kubernetes.labels.app",
+    "kubernetes.pod_labels.app.kubernetes.io/name",
+    "kubernetes.pod_labels.app",
+    "kubernetes.deployment.name",
+    "kubernetes.statefulset.name",
+    "resource.attributes.service.name",
+    "service.name",
+)
+_ROOTS = frozenset(path.partition(".")[0] for path in _TIMES + _INGESTED + _POD + _DEPLOYMENT)
+_FLAT_ROOTS = tuple(sorted(f"{root}." for root in ("kubernetes", "resource", "k8s", "event", "service")))
+_CONTAINER_FILE = re.compile(r"/var/log/(?:containers/([a-z0-9.-]+)_[a-z0-9-]+_|pods/[a-z0-9-]+_([a-z0-9.-]+)_[0-9a-f-]+/)")
+
+
+def metadata(body: Mapping[str, Any], *, times: bool = True) -> dict[str, Any]:
+    """Canonical columns that an object's shipping metadata gives: timestamp, ingested_at, pod, deployment; absent ones are left out.
+
+    `times`: the object is a shipper's, so its time is the time of the line inside.
+    """
+    if not (_ROOTS & body.keys()) and not any(key.startswith(_FLAT_ROOTS) for key in body):
+        return {}
+    found: dict[str, Any] = {}
+    if times:
+        for key in _TIMES:
+            moment = instant(scalar(body[key])) if key in body else None
+            if moment is not None:
+                found["timestamp"] = moment
+                break
+    ingested = instant(scalar(get(body, *_INGESTED)))
+    if ingested is not None:
+        found["ingested_at"] = ingested
+    pod = text(scalar(get(body, *_POD))) or _pod_of_file(body)
+    if pod is not None:
+        found["pod"] = pod
+    deployment = text(scalar(get(body, *_DEPLOYMENT)))
+    if deployment is not None:
+        found["deployment"] = deployment
+    return found
+
+
+def labels(given: Any) -> dict[str, Any]:
+    """Columns from a flat set of labels (Loki, Promtail)."""
+    if not isinstance(given, dict):
+        return {}
+    found = {}
+    for column, names in (
+        ("pod", ("pod", "k8s_pod_name", "pod_name", "kubernetes_pod_name", "instance")),
+        ("deployment", ("service_name", "app", "app_kubernetes_io_name", "deployment", "job")),
+    ):
+        value = next((given[name] for name in names if isinstance(given.get(name), str) and given[name]), None)
+        if value is not None:
+            found[column] = value
+    return found
+
+
+def _pod_of_file(body: Mapping[str, Any]) -> str | None:
+    """The pod from the path that the kubelet gives a container's log file."""
+    path = get(body, "log.file.path", "file", "filename", "source", "tag")
+    match = _CONTAINER_FILE.match(path) if isinstance(path, str) else None
+    return (match[1] or match[2]) if match else None

@@ -1,0 +1,190 @@
+"""Documents of log shippers: which value inside is the log line (or its parsed form), and what the shipper says about it.
+
+Filebeat and Elastic Agent, Fluent Bit and Fluentd, docker json-file, journald, Logstash, Vector, Loki rows, Splunk, Google Cloud Logging, AWS CloudWatch,
+Azure Monitor, Datadog, and log bodies of the OpenTelemetry collector. Sources: the shippers' own documentation of their output.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from detector.formats.paths import get
+from detector.formats.values import flag, instant
+from detector.formats.wrapping_metadata import labels, metadata
+
+_BEATS = frozenset(
+    ("agent", "beat", "ecs", "input", "log", "prospector", "@metadata", "data_stream", "elastic_agent", "host", "container", "kubernetes", "docker")
+)
+_LOGSTASH = frozenset(("@version", "tags", "host", "type", "path", "port"))
+_CLOUD_WATCH = frozenset(("ingestionTime", "logStreamName", "eventId", "logGroup", "logStream"))
+_AZURE_TEXT = ("LogMessage", "LogEntry", "RawData", "Message")
+_DOCKER = frozenset(("log", "stream", "time", "attrs"))
+
+
+@dataclass
+class Shipped:
+    """What a shipper's document carries.
+
+    `inner`: candidates for the line or its parsed form, best first. `part`: as in `wrapping_text.Line`; `weak`: only a missing newline says so.
+    `stream`: what pieces of one line have in common.
+    """
+
+    inner: list[Any]
+    envelope: dict[str, Any] = field(default_factory=dict)
+    part: bool | None = None
+    stream: str = ""
+    weak: bool = False
+
+
+def shipped(body: Mapping[str, Any]) -> Shipped | None:
+    """The shipper's view of this object, or None if it is no shipper's document."""
+    for reader in _READERS:
+        found = reader(body)
+        if found is not None:
+            return found
+    return None
+
+
+def _journald(body: Mapping[str, Any]) -> Shipped | None:
+    if "MESSAGE" not in body or not any(key.startswith("_") or key == "PRIORITY" for key in body):
+        return None
+    message = body["MESSAGE"]
+    if isinstance(message, list):  # bytes, as soon as the text has an escape sequence or is no UTF-8
+        octets = [entry for entry in message if isinstance(entry, int) and 0 <= entry < 256]
+        message = bytes(octets).decode("utf-8", "replace") if len(octets) == len(message) else message[-1] if message else None
+    envelope: dict[str, Any] = {}
+    moment = instant(body.get("_SOURCE_REALTIME_TIMESTAMP") or body.get("__REALTIME_TIMESTAMP"), "us")
+    if moment is not None:
+        envelope["timestamp"] = moment
+    pod = body.get("CONTAINER_NAME") or body.get("_HOSTNAME")
+    if isinstance(pod, str):
+        envelope["pod"] = pod
+    partial = flag(body.get("CONTAINER_PARTIAL_MESSAGE"))
+    return Shipped([message], envelope, True if partial else None, str(body.get("CONTAINER_ID") or body.get("_PID") or ""))
+
+
+def _log_key(body: Mapping[str, Any]) -> Shipped | None:
+    """docker json-file, Fluent Bit and Fluentd: the line is in `log`, its parsed copy in another key or at the root."""
+    line = body.get("log")
+    merged = [body[key] for key in ("log_processed", "log_parsed", "parsed") if isinstance(body.get(key), dict)]
+    if not isinstance(line, str) and not merged:
+        return None
+    if not ("kubernetes" in body or "stream" in body or merged or body.keys() & {"@timestamp", "date", "time", "timestamp", "logtag", "_p"} or len(body) == 1):
+        return None
+    envelope = metadata(body)
+    source = body.get("kubernetes")
+    stream = f"{body.get('stream')}/{source.get('docker_id') or source.get('pod_name') if isinstance(source, dict) else ''}/{body.get('container_id') or ''}"
+    part = _partial(body)
+    weak = part is None and isinstance(line, str) and body.keys() <= _DOCKER and not line.endswith("\n")
+    return Shipped([line, *merged] if isinstance(line, str) else merged, envelope, True if weak else part, stream, weak)
+
+
+def _partial(body: Mapping[str, Any]) -> bool | None:
+    """What the container runtime's tag says: True a piece that goes on, False the last piece, None nothing."""
+    tag = body.get("logtag") or body.get("_p")
+    if tag in ("P", "F"):
+        return bool(tag == "P")
+    if flag(body.get("partial_message")):
+        return not flag(body.get("partial_last"))
+    return None
+
+
+def _loki_row(body: Mapping[str, Any]) -> Shipped | None:
+    if "line" in body and isinstance(body["line"], str) and body.keys() & {"labels", "timestamp", "fields", "tsNs", "ts"}:
+        envelope = {**labels(body.get("fields")), **labels(body.get("labels"))}
+        moment = instant(body.get("timestamp") or body.get("ts") or body.get("tsNs"))
+        if moment is not None:
+            envelope["timestamp"] = moment
+        return Shipped([body["line"]], envelope)
+    if isinstance(body.get("_entry"), str):  # Promtail's pack stage
+        return Shipped([body["_entry"]], labels(dict(body)))
+    return None
+
+
+def _google(body: Mapping[str, Any]) -> Shipped | None:
+    if not body.keys() & {"textPayload", "jsonPayload"} or not body.keys() & {"insertId", "logName", "resource", "receiveTimestamp", "severity"}:
+        return None
+    payload = body.get("jsonPayload")
+    inner = [body["textPayload"]] if isinstance(body.get("textPayload"), str) else []
+    if isinstance(payload, dict):
+        inner += [payload, *(payload[key] for key in ("message", "log", "MESSAGE", "msg") if isinstance(payload.get(key), (str, dict)))]
+    return Shipped(inner, metadata(body))
+
+
+def _azure(body: Mapping[str, Any]) -> Shipped | None:
+    properties = body.get("properties")
+    if isinstance(properties, dict) and isinstance(properties.get("log"), str) and body.keys() & {"time", "category", "resourceId"}:
+        return Shipped([properties["log"]], {**metadata(body), **({"pod": properties["pod"]} if isinstance(properties.get("pod"), str) else {})})
+    if "TimeGenerated" in body:
+        inner = [body[key] for key in _AZURE_TEXT if isinstance(body.get(key), (str, dict))]
+        return Shipped(inner, metadata(body)) if inner else None
+    return None
+
+
+def _amazon(body: Mapping[str, Any]) -> Shipped | None:
+    if isinstance(body.get("@message"), (str, dict)):
+        return Shipped([body["@message"]], metadata(body))
+    if (
+        isinstance(body.get("message"), (str, dict))
+        and ("timestamp" in body or "id" in body)
+        and (body.keys() & _CLOUD_WATCH or body.keys() == {"timestamp", "message", "id"})
+    ):
+        return Shipped([body["message"]], metadata(body))
+    return None
+
+
+def _datadog(body: Mapping[str, Any]) -> Shipped | None:
+    given = body.get("content") if isinstance(body.get("content"), dict) else body.get("attributes")
+    if not isinstance(given, dict) or not (body.get("type") == "log" or given.keys() & {"tags", "service", "status"}) or "message" not in given:
+        return None
+    parsed = given.get("attributes")
+    tags = [tag.partition(":") for tag in given.get("tags") or () if isinstance(tag, str)]
+    pod = next((value for name, _, value in tags if name == "pod_name"), None)
+    inner = [entry for entry in (given["message"], parsed) if isinstance(entry, (str, dict)) and entry]
+    return Shipped(inner, {**metadata(given), **({"pod": pod} if pod else {})}) if inner else None
+
+
+def _splunk(body: Mapping[str, Any]) -> Shipped | None:
+    given = body["result"] if isinstance(body.get("result"), dict) else body
+    if isinstance(given.get("_raw"), str):
+        moment = instant(given.get("_time"))
+        return Shipped([given["_raw"]], {"timestamp": moment} if moment is not None else {})
+    if isinstance(body.get("event"), (str, dict)) and "time" in body and body.keys() & {"host", "source", "sourcetype", "index"}:
+        return Shipped([body["event"]], metadata(body))
+    return None
+
+
+def _message_key(body: Mapping[str, Any]) -> Shipped | None:
+    """Filebeat, Elastic Agent, Logstash, Vector: the line is in `message` or `event.original`, its parsed form under a key or at the root."""
+    message = body.get("message")
+    original = get(body, "event.original") if "event" in body or "event.original" in body else None
+    beats = "@timestamp" in body and (body.keys() & _BEATS or any(key.startswith(("agent.", "kubernetes.", "log.", "host.")) for key in body))
+    logstash = "@timestamp" in body and (body.keys() & _LOGSTASH or body.keys() == {"@timestamp", "message"})
+    vector = "source_type" in body
+    merged = [body[key] for key in ("json", "parsed", "log_json", "data", "payload", "llm", "decoded") if isinstance(body.get(key), dict)]
+    if not (beats or logstash or vector):
+        return None
+    inner = [entry for entry in (message, original) if isinstance(entry, (str, dict)) and entry]
+    if not inner and not merged:
+        return None
+    stream = str(get(body, "container.id", "kubernetes.pod.name", "kubernetes.pod_name", "log.file.path", "file", "host") or "") + str(body.get("stream") or "")
+    return Shipped([*inner, *merged], metadata(body), _partial(body), stream)
+
+
+def _collector(body: Mapping[str, Any]) -> Shipped | None:
+    """A log record of the OpenTelemetry collector whose body is the line that some process wrote."""
+    text = get(body, "body.text", "body_text", "body.stringValue", "Body")
+    if text is None and isinstance(body.get("body"), str) and body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"}:
+        text = body["body"]
+    if not isinstance(text, str) or not body.keys() & {"attributes", "resource", "observed_timestamp", "timeUnixNano", "Attributes", "Timestamp", "@timestamp"}:
+        return None
+    envelope = metadata(body)
+    moment = instant(body.get("timeUnixNano"), "ns")
+    if moment is not None:
+        envelope["timestamp"] = moment
+    return Shipped([text], envelope)
+
+
+_READERS = (_journald, _log_key, _loki_row, _google, _azure, _amazon, _datadog, _splunk, _collector, _message_key)

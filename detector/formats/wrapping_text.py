@@ -1,0 +1,100 @@
+"""Prefixes that shippers and terminals put in front of a log line: colours, compose names, container runtime columns, syslog and journal heads, times.
+
+Sources: containerd CRI log format (`time stream P|F text`), docker compose, kubectl and docker `--timestamps`, RFC 3164 and RFC 5424, Fluentd stdout, logcli.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from detector.formats.values import instant
+from detector.formats.wrapping_metadata import labels
+
+_ROUNDS = 6  # prefixes on one line; real ones have up to three
+_COLOUR = re.compile(r"(?:\x1b|#033|\\u001b|\\x1b|\^\[)\[[0-9;]*[mK]|^\[[0-9;]{1,8}m")
+_ISO = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})? ?(?:Z|[+-]\d\d:?\d\d)"
+_CRI = re.compile(rf"({_ISO}) (stdout|stderr) ([PF])(?::[\w.]+)? ?")
+_COMPOSE = re.compile(r"([A-Za-z0-9][\w.-]{0,80}) *\| ?")
+_KUBECTL = re.compile(r"\[pod/([^/\]\s]+)/[^\]\s]+\] ")
+_COLUMNS = re.compile(rf"\d{{10,19}}[\t ]+({_ISO})[\t ]+")
+_TIME = re.compile(rf"({_ISO})[\t ]+")
+_LABELS = re.compile(r'\{((?:[A-Za-z_]\w*="(?:[^"\\]|\\.)*"(?:, ?)?)+)\}[\t ]+')
+_LABEL = re.compile(r'([A-Za-z_]\w*)="((?:[^"\\]|\\.)*)"')
+_SYSLOG = re.compile(r"(?:<\d{1,3}>)?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d [\w.:-]+ [\w./@-]+(?:\[\d+\])?: ")
+_SYSLOG5424 = re.compile(rf"<\d{{1,3}}>1 ({_ISO}|-) \S+ \S+ \S+ \S+ (?:-|\[[^\]]*\]) ")
+_HOST_PROCESS = re.compile(r"[\w.-]+ [\w./@-]+\[\d+\]: ")
+
+
+@dataclass
+class Line:
+    """A log line without its prefixes; `part`: this is a piece of a longer line (True: more follows, False: the last one, None: whole or not known)."""
+
+    text: str
+    envelope: dict[str, Any] = field(default_factory=dict)
+    part: bool | None = None
+    stream: str = ""
+
+
+def strip_prefixes(line: str, recognised: Callable[[str], object]) -> Line:
+    """Take off what shippers put in front; stops as soon as a format recognises what is left, because producers write times in front as well."""
+    found = Line(line)
+    for _ in range(_ROUNDS):
+        text = found.text
+        if "[" in text and ("m" in text or "K" in text):
+            text = _COLOUR.sub("", text)
+        found.text = text
+        if text[:1] in "{[" and text[-1:] in "}]":  # JSON, not a prefix
+            return found
+        if not _one_prefix(found, recognised):
+            return found
+    return found
+
+
+def _one_prefix(line: Line, recognised: Callable[[str], object]) -> bool:
+    text = line.text
+    match = _CRI.match(text)
+    if match:
+        moment = instant(match[1].replace(" ", "T", 1).replace(" ", ""))
+        if moment is not None:
+            line.envelope.setdefault("timestamp", moment)
+        line.stream = match[2]
+        line.part = match[3] == "P"
+        line.text = text[match.end() :]
+        return True
+    if recognised(text):
+        return False
+    match = _COLUMNS.match(text) or _TIME.match(text)
+    if match:
+        moment = instant(match[1].replace(" ", "T", 1).replace(" ", ""))
+        if moment is not None:
+            line.envelope.setdefault("timestamp", moment)
+        rest = text[match.end() :]
+        host = _HOST_PROCESS.match(rest)
+        line.text = rest[host.end() :] if host else rest
+        return True
+    match = _LABELS.match(text)
+    if match:
+        for column, value in labels(dict(_LABEL.findall(match[1]))).items():
+            line.envelope.setdefault(column, value)
+        line.text = text[match.end() :]
+        return True
+    match = _SYSLOG5424.match(text)
+    if match:
+        moment = instant(match[1])
+        if moment is not None:
+            line.envelope.setdefault("timestamp", moment)
+        line.text = text[match.end() :]
+        return True
+    match = _SYSLOG.match(text)  # no year: gives no time
+    if match:
+        line.text = text[match.end() :]
+        return True
+    match = _KUBECTL.match(text) or _COMPOSE.match(text)
+    if match:
+        line.envelope.setdefault("pod", match[1])
+        line.text = text[match.end() :]
+        return True
+    return False
