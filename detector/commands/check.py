@@ -61,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
 def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argparse.Namespace) -> Report:
     """Open the source and check it."""
     from detector.pipeline import check
-    from detector.sources.opening import open_source
+    from detector.sources.choice import open_source
     from detector.window import minutes
 
     now = time.time()

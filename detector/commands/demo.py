@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from detector.pipeline import check
     from detector.rules import load_rules
     from detector.signals.base import SignalOptions
-    from detector.sources.opening import open_source
+    from detector.sources.choice import open_source
 
     if args.format == "text":
         print(STORY)
