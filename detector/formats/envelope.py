@@ -134,4 +134,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=70,
+    trust="the reasons in the response body, as the engine's own",
+    units="the unit is in the key (latency_ms, ttft_s …); times with a zone, or seconds since 1970",
+    raw_text=None,
 )

@@ -13,6 +13,7 @@ from typing import Any
 from detector.formats import openai_stream
 from detector.formats.base import Document, Format, Json, Rejected
 from detector.formats.finish_reason import infer_length, reason
+from detector.formats.joining import ByKey
 from detector.formats.openai_message import choice_columns, message_columns, set_text
 from detector.formats.values import count, decoded, instant, mapping, seconds, text
 from detector.record import Record
@@ -280,39 +281,39 @@ def _native(body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _recognise(body: Json) -> str | None:
     if isinstance(body, str):
-        return "lines of a recorded event stream (data: …)" if openai_stream.is_sse(body) else None
+        return "a recorded event stream (data: …)" if openai_stream.is_sse(body) else None
+    if isinstance(body, list):
+        return "a list of stream chunks" if body and all(openai_stream.is_chunk(entry) for entry in body) else None
     if is_body(body):
         return f"a response body (object: {body['object']})" if isinstance(body.get("object"), str) else "a response body (choices, output or meta_info)"
     return None
 
 
+def _chunk_id(document: Document) -> str | None:
+    """The id that chunks of one answer share; None for a document that stands alone."""
+    if openai_stream.is_chunk(document.body):
+        found = document.body.get("id")
+        return found if isinstance(found, str) else None
+    return None
+
+
+def _is_closed(documents: Sequence[Document]) -> bool:
+    """The usage chunk (no choices) is the last of a stream; without it only time tells, because n choices end one by one."""
+    return not documents[-1].body.get("choices") and len(documents) > 1
+
+
 def _read(documents: Sequence[Document]) -> Iterable[Record | Rejected]:
-    """Records in the order of their first document. Chunks of one id become one answer, wherever they stand in the group."""
+    """Records of documents; chunks of one id become one answer in the place of the first, wherever they stand in the group."""
     chunks: dict[str, list[Document]] = {}
-    event_id: str | None = None
-    opened: list[tuple[Document, Any]] = []
     for document in documents:
-        body = document.body
-        if isinstance(body, str) and body.startswith("data:"):
-            payload = body[5:].strip()
-            if payload == "[DONE]":
-                if event_id in chunks:
-                    chunks[event_id].append(Document({"stream_done": True}, document.place, document.envelope))
-                event_id = None
-                continue
-            body = decoded(payload)
-        if openai_stream.is_chunk(body) and isinstance(body.get("id"), str):
-            event_id = body["id"]
-            if event_id in chunks:
-                chunks[event_id].append(Document(body, document.place, document.envelope))
-                continue
-            chunks[event_id] = [Document(body, document.place, document.envelope)]
-        opened.append((document, body))
-    for document, body in opened:
-        parts = chunks.get(body["id"]) if openai_stream.is_chunk(body) and isinstance(body.get("id"), str) else None
-        if parts is not None and len(parts) > 1:
-            body = openai_stream.merged([part.body for part in parts if "choices" in part.body], done=any("choices" not in part.body for part in parts))
-        yield from _records(document, body)
+        found = _chunk_id(document)
+        if found is not None:
+            chunks.setdefault(found, []).append(document)
+    for document in documents:
+        found = _chunk_id(document)
+        parts = chunks[found] if found is not None else [document]
+        if parts[0] is document:
+            yield from _records(document, document.body if len(parts) == 1 else openai_stream.merged([part.body for part in parts], done=False))
 
 
 def _records(document: Document, body: Json) -> Iterable[Record | Rejected]:
@@ -340,4 +341,8 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=80,
+    joiner=lambda: ByKey(_chunk_id, _read, _is_closed),
+    trust="the engine's own reasons",
+    units="created: seconds since 1970 UTC; metrics in milliseconds",
+    raw_text=None,
 )

@@ -1,0 +1,105 @@
+"""`detector scan`: label every answer of a log, one line each."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detector.batch import Batch
+    from detector.formats.base import Rejected
+    from detector.signals.base import Flag, Signal, SignalOptions
+
+OK, UNREADABLE = 0, 2
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `scan`."""
+    parser = commands.add_parser(
+        "scan",
+        help="label every answer: what went wrong in it",
+        description="Label every answer of a log, one line each and in the order of the log, also those without a label. Lines that are no answer or can't be "
+        "read are named on stderr. Exit codes: 0 every answer is labelled, 2 something could not be read.",
+    )
+    parser.add_argument("paths", nargs="+", metavar="PATH", help="log files, folders, globs, or - for standard input")
+    parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="what to print (default: %(default)s)")
+    parser.add_argument("--format-of", metavar="NAME", help="read the log as this format instead of finding out")
+    parser.add_argument("--config", metavar="FILE", help="configuration file (default: ./detector.yml if there is one)")
+    parser.set_defaults(run=_run)
+
+
+def _run(args: argparse.Namespace) -> int:
+    from detector.reading import ReadingOptions
+    from detector.signals.base import signals
+    from detector.sources.base import Tally
+    from detector.sources.files import Files
+
+    options, mapping = _configured(args.config)
+    tally = Tally()
+    source = Files(args.paths, ReadingOptions(args.format_of, mapping, keep_duplicates=True, in_order=True), _told)
+    wanted = signals()
+    flagged = 0
+    for batch in source.batches(tally):
+        for answer in labelled(batch, wanted, options):
+            flagged += bool(answer["labels"])
+            print(json.dumps(answer, ensure_ascii=False) if args.format == "jsonl" else _text(answer))
+    sys.stdout.flush()
+    for fault in tally.could_not:
+        print(f"{fault.what}: {fault.why}", file=sys.stderr)
+    print(f"{_summary(tally, flagged)}", file=sys.stderr)
+    return UNREADABLE if tally.unreadable or tally.could_not else OK
+
+
+def labelled(batch: Batch, wanted: dict[str, Signal], options: SignalOptions) -> Iterator[dict[str, Any]]:
+    """`{"id", "labels", "subtypes", "reasons"}` of every row: labels in alphabetical order, subtypes and reasons beside them."""
+    flags: list[dict[str, Flag]] = [{} for _ in range(batch.size)]
+    for name, signal in wanted.items():
+        visible = signal.visible(batch)
+        for row in signal.candidates(batch, options):
+            if visible[row]:
+                flag = signal.judge(batch.record(row), options)
+                if flag is not None:
+                    flags[row][name] = flag
+    names = identities(batch)
+    for row, found in enumerate(flags):
+        labels = sorted(found)
+        yield {"id": names[row], "labels": labels, "subtypes": [found[label].subtype for label in labels], "reasons": [found[label].reason for label in labels]}
+
+
+def identities(batch: Batch) -> list[str]:
+    """The id of every row: the log line's own, else the API's, else its place; `#choice` where a response has several choices."""
+    records, requests = batch.column("record_id"), batch.column("request_id")
+    files, lines, choices = batch.column("doc_index"), batch.column("doc_id"), batch.column("choice_index")
+    names = [record or request or f"{file or ''}:{line or ''}" for record, request, file, line in zip(records, requests, files, lines, strict=True)]
+    several = [
+        choices[row] > 0 or (row + 1 < batch.size and choices[row + 1] > 0 and names[row + 1] == name and lines[row + 1] == lines[row])
+        for row, name in enumerate(names)
+    ]
+    return [f"{name}#{choices[row]}" if several[row] else name for row, name in enumerate(names)]
+
+
+def _configured(path: str | None) -> tuple[SignalOptions, Any]:
+    """Signal options and mapping of the configuration, where there is one."""
+    from detector.signals.base import SignalOptions
+
+    return SignalOptions(), None
+
+
+def _told(outcome: Rejected) -> None:
+    kind = "no answer" if outcome.ignored else "unreadable"
+    print(f"{outcome.document.place}: {kind}: {outcome.reason}", file=sys.stderr)
+
+
+def _text(answer: dict[str, Any]) -> str:
+    if not answer["labels"]:
+        return f"{answer['id']}  ok"
+    found = (f"{label} ({subtype}: {reason})" for label, subtype, reason in zip(answer["labels"], answer["subtypes"], answer["reasons"], strict=True))
+    return f"{answer['id']}  {', '.join(found)}"
+
+
+def _summary(tally: Any, flagged: int) -> str:
+    unreadable, ignored = sum(tally.unreadable.values()), sum(tally.ignored.values())
+    return f"{flagged:,} answers flagged; {unreadable:,} lines unreadable, {ignored:,} lines no answer"

@@ -1,0 +1,180 @@
+"""Log files as a source: paths, folders, globs, standard input; NDJSON, JSON arrays, pretty-printed JSON, text logs, Parquet; packed or not.
+
+Reading is a pure function of a unit (see `detector.sources.partition`). What can't be read is counted in the tally with reason and place.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+
+from detector.batch import Batch
+from detector.errors import SourceError
+from detector.formats.base import Document, Rejected
+from detector.formats.wrapping_lines import raw_documents
+from detector.reading import Reader, ReadingOptions, batched, recognised
+from detector.record import Record
+from detector.sources.base import CouldNot, Tally
+from detector.sources.lines import Fault, raw_lines, texts
+from detector.sources.opening import STDIN, Blocks, sniff
+from detector.sources.partition import UNIT_BYTES, WHOLE, Unit, cut, lines_before, range_blocks, shares
+
+_SAMPLE_LINES = 16  # lines that decide whether a file may be cut
+_SAMPLE_LONGEST = 4 << 20
+
+
+@dataclass
+class Files:
+    """Files as a source of batches; `partitions` gives sources of the same kind that together read the same units.
+
+    Args:
+        paths: files, folders (all files in them, hidden ones left out), globs, or `-` for standard input.
+        rejected: told about every document that gave no record.
+    """
+
+    paths: Sequence[str]
+    options: ReadingOptions = field(default_factory=ReadingOptions)
+    rejected: Callable[[Rejected], None] | None = None
+    units: list[Unit] | None = None
+    faults: list[CouldNot] = field(default_factory=list)
+
+    def batches(self, tally: Tally) -> Iterator[Batch]:
+        """Every batch of these files. Raises SourceError when no path leads to a file."""
+        units = self._planned()
+        tally.could_not.extend(fault for fault in self.faults if fault not in tally.could_not)
+        before: tuple[str, int] = ("", 0)
+        for unit in units:
+            first_line = 1 if unit.start == 0 else before[1] if before[0] == unit.path else 1 + lines_before(unit.path, unit.start)
+            reading = UnitReading(unit, first_line, self.options, tally, self.rejected)
+            yield from batched(reading.records())
+            before = (unit.path, reading.next_line)
+
+    def partitions(self, jobs: int) -> list[Files]:
+        """At most `jobs` sources that read these files together; faults met while planning are told by the first."""
+        found = [replace(self, units=share, faults=[]) for share in shares(self._planned(), jobs)]
+        if not found:
+            return [self]
+        found[0].faults = self.faults
+        return found
+
+    def _planned(self) -> list[Unit]:
+        if self.units is None:
+            self.units = []
+            for path in expand(self.paths):
+                self.units.extend(_plan(path, self.options, self.faults))
+        return self.units
+
+
+def expand(paths: Sequence[str]) -> list[str]:
+    """The files that some paths, folders and globs name: sorted within a folder or glob, each file once. Raises SourceError when one names nothing."""
+    found: dict[tuple[int, int] | str, str] = {}
+    for path in paths:
+        if path == STDIN:
+            found.setdefault(STDIN, STDIN)
+            continue
+        if Path(path).is_dir():
+            names = sorted(str(entry) for entry in Path(path).rglob("*") if entry.is_file() and not _is_hidden(entry.relative_to(path)))
+        elif Path(path).exists():
+            names = [path]
+        else:
+            names = sorted(name for name in glob.glob(path, recursive=True) if Path(name).is_file()) if glob.has_magic(path) else []
+        if not names:
+            raise SourceError(f"{path}: {'no file in this folder' if Path(path).is_dir() else 'no such file'}")
+        for name in names:
+            try:
+                status = os.stat(name)
+            except OSError:
+                continue
+            found.setdefault((status.st_dev, status.st_ino), name)
+    return list(found.values())
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _plan(path: str, options: ReadingOptions, faults: list[CouldNot]) -> list[Unit]:
+    """The units of one file; files that hold nothing readable give none and a reason."""
+    if path == STDIN:
+        return [Unit(STDIN, "plain", 0)]
+    try:
+        kind, size = sniff(path), Path(path).stat().st_size
+    except OSError as error:
+        faults.append(CouldNot(path, f"it can't be opened: {error.strerror or type(error).__name__}", "check its permissions"))
+        return []
+    if kind == "empty":
+        faults.append(CouldNot(path, "the file is empty", "check that the log is being written"))
+        return []
+    if kind == "binary":
+        faults.append(CouldNot(path, "it is a binary file (zero bytes at its start), not a log in UTF-8", "unpack or convert it, or leave it out"))
+        return []
+    if kind == "plain" and size > UNIT_BYTES and _is_self_contained(path, options):
+        return cut(path, kind, size)
+    return [Unit(path, kind, size)]
+
+
+def _is_self_contained(path: str, options: ReadingOptions) -> bool:
+    """Every line at the file's start is a whole JSON object of a format that does not join lines."""
+    from detector.formats.values import decoded
+
+    sample = list(islice(raw_lines(Blocks(path), _SAMPLE_LONGEST), _SAMPLE_LINES))
+    asked = options.asked()
+    for line in sample:
+        body = None if isinstance(line, Fault) else decoded(line)
+        found = recognised(body, asked) if isinstance(body, dict) else None
+        if found is None or found[0].joiner is not None:
+            return False
+    return bool(sample)
+
+
+@dataclass
+class UnitReading:
+    """The reading of one unit: its records in order, and how many lines it had."""
+
+    unit: Unit
+    first_line: int
+    options: ReadingOptions
+    tally: Tally
+    rejected: Callable[[Rejected], None] | None = None
+    next_line: int = 0
+
+    def records(self) -> Iterator[Record]:
+        """Records in the order of the log."""
+        reader = Reader(self.options, self.tally, self.rejected)
+        try:
+            for document in self._documents():
+                yield from reader.feed(document)
+        except OSError as error:
+            self.tally.could_not.append(CouldNot(self.unit.path, f"reading stopped: {error.strerror or type(error).__name__}", "read it again"))
+        yield from reader.finish()
+
+    def _documents(self) -> Iterator[Document]:
+        if self.unit.kind == "parquet":
+            from detector.sources.parquet import rows
+
+            yield from rows(self.unit.path, self.tally)
+            return
+        packed = Blocks(self.unit.path)
+        blocks: Iterable[bytes] = packed if self.unit.end == WHOLE else range_blocks(self.unit)
+        yield from raw_documents(self._lines(blocks), self.unit.path)
+        if packed.problem is not None:
+            self.tally.could_not.append(CouldNot(self.unit.path, packed.problem, "fetch the file again"))
+
+    def _lines(self, blocks: Iterable[bytes]) -> Iterator[str]:
+        """Lines as text; faults are counted here and leave a blank line, so that numbers stay right."""
+        number = self.first_line - 1
+        for number, line in enumerate(texts(blocks), self.first_line):
+            if isinstance(line, Fault):
+                place = f"{self.unit.path}:{number}"
+                self.tally.documents += 1
+                self.tally.skip(str(line), place)
+                if self.rejected is not None:
+                    self.rejected(Rejected(Document(None, place), str(line)))
+                yield ""
+            else:
+                yield line
+        self.next_line = number + 1

@@ -1,0 +1,110 @@
+"""Files as streams of bytes: what a file is is told by its first bytes, never by its name. Archives are unpacked on the way.
+
+Memory stays at a few blocks. An archive that ends too early gives what could be read, and says so.
+"""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+BLOCK = 1 << 20
+STDIN = "-"
+
+Kind = Literal["plain", "gzip", "zstd", "bzip2", "xz", "parquet", "empty", "binary"]
+_MAGIC: tuple[tuple[bytes, Kind], ...] = (
+    (b"\x1f\x8b", "gzip"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\x00", "xz"),
+    (b"PAR1", "parquet"),
+)
+_SNIFF = 8192
+
+
+def kind_of(head: bytes) -> Kind:
+    """What a file is, by its first bytes. Zero bytes among them mean that it is no text (UTF-16 included)."""
+    if not head:
+        return "empty"
+    for magic, kind in _MAGIC:
+        if head.startswith(magic):
+            return kind
+    return "binary" if b"\x00" in head else "plain"
+
+
+def sniff(path: str) -> Kind:
+    """The kind of the file at `path`. Raises OSError."""
+    with Path(path).open("rb") as file:
+        return kind_of(file.read(_SNIFF))
+
+
+@dataclass
+class Blocks:
+    """The unpacked bytes of one file, as blocks. `problem` is set when the stream ended before its time; `kind` is known after the first block."""
+
+    path: str
+    kind: Kind = "plain"
+    problem: str | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Blocks of at most a few MiB. Raises OSError when the file can't be opened; later faults are told in `problem`."""
+        with Path(self.path).open("rb") if self.path != STDIN else _Standard() as file:
+            head = file.read(_SNIFF)
+            self.kind = kind_of(head)
+            unpack = _unpackers().get(self.kind)
+            try:
+                yield from _raw(file, head) if unpack is None else self._unpacked(file, head, unpack)
+            except OSError as error:
+                self.problem = f"reading stopped: {error.strerror or type(error).__name__}"
+
+    def _unpacked(self, file: BinaryIO, head: bytes, unpack: Callable[[], Any]) -> Iterator[bytes]:
+        engine = unpack()
+        done = False
+        for packed in _raw(file, head):
+            while packed:
+                if done:  # archives written one after another into one file
+                    if not packed.strip(b"\x00"):
+                        break
+                    engine, done = unpack(), False
+                try:
+                    block = engine.decompress(packed)
+                except Exception as error:  # zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError: four libraries, one meaning
+                    self.problem = f"the {self.kind} archive is damaged ({type(error).__name__}); what stands before the damage was read"
+                    return
+                if block:
+                    yield block
+                done = bool(engine.eof)
+                packed = engine.unused_data if done else b""
+        if not done:
+            self.problem = f"the {self.kind} archive ends too early; what it holds was read"
+
+
+class _Standard:
+    """Standard input as a context that does not close it."""
+
+    def __enter__(self) -> BinaryIO:
+        return sys.stdin.buffer
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def _raw(file: BinaryIO, head: bytes) -> Iterator[bytes]:
+    while head:
+        yield head
+        head = file.read(BLOCK)
+
+
+def _unpackers() -> dict[Kind, Callable[[], Any]]:
+    def zstd() -> Any:
+        import zstandard
+
+        return zstandard.ZstdDecompressor().decompressobj(read_across_frames=False)
+
+    return {"gzip": lambda: zlib.decompressobj(wbits=31), "bzip2": bz2.BZ2Decompressor, "xz": lzma.LZMADecompressor, "zstd": zstd}
