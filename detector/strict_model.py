@@ -68,7 +68,7 @@ def faults(error: ValidationError, model: type[BaseModel], file: YamlFile, at: L
 
 def unknown(word: str, known: list[str] | tuple[str, ...], what: str) -> str:
     """`unknown panel 'ttfs'; did you mean 'ttft'?`, or the whole list when it is short and nothing is near."""
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6) or [name for name in known if name.startswith(f"{word}_")][:1]
     hint = f"; did you mean '{near[0]}'?" if near else f"; known: {', '.join(sorted(known))}" if 0 < len(known) <= 24 else ""
     return f"unknown {what} '{word}'{hint}"
 
@@ -94,6 +94,8 @@ def _reason(entry: Any, model: type[BaseModel], loc: Loc) -> str:
         return f"must be {context['expected']}" + _got(entry["input"]) + (f"; did you mean '{near[0]}'?" if near else "")
     if kind == "value_error":
         return str(context["error"])
+    if kind in {"model_type", "dict_type", "tuple_type", "list_type"}:  # what stands there instead may be a secret: its kind will do
+        return f"must be {'a list' if kind in {'tuple_type', 'list_type'} else 'a mapping'}, got {_kind(entry['input'])}"
     message = str(entry["msg"])
     message = message.removeprefix("Input should be ").removeprefix("Value error, ")
     if message != entry["msg"]:
@@ -105,14 +107,16 @@ def _got(value: object) -> str:
     return f", got {_shown(value)}"
 
 
-def _shown(value: object) -> str:
-    """A value as the person wrote it, short; containers by their kind."""
+def _kind(value: object) -> str:
     if value is None:
         return "nothing"
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, (list, tuple)):
-        return "a list"
+    return "a mapping" if isinstance(value, dict) else "a list" if isinstance(value, (list, tuple)) else "text" if isinstance(value, str) else "a value"
+
+
+def _shown(value: object) -> str:
+    """A value as the person wrote it, short; containers by their kind."""
+    if value is None or isinstance(value, (dict, list, tuple)):
+        return _kind(value)
     text = str(value).lower() if isinstance(value, bool) else f"'{value}'" if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 

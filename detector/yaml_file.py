@@ -105,9 +105,9 @@ def _unreadable(path: str, line: int, reason: str) -> YamlFile:
 def _syntax_fault(error: yaml.YAMLError, text: str, path: str) -> Fault:
     """A parser's complaint as one line; the commonest, a tab used as indentation, in plain words."""
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-    line = mark.line + 1 if mark else 1
-    lines = text.splitlines()
-    if 0 < line <= len(lines) and "\t" in lines[line - 1][: len(lines[line - 1]) - len(lines[line - 1].lstrip())]:
+    lines = text.splitlines() or [""]
+    line = min(mark.line + 1 if mark else 1, len(lines))  # a file that ends too early is wrong on its last line
+    if "\t" in lines[line - 1][: len(lines[line - 1]) - len(lines[line - 1].lstrip())]:
         return Fault(path, line, "(file)", "a tab is used as indentation; YAML allows only spaces")
     problem = getattr(error, "problem", None) or "can't be parsed as YAML"
     context = getattr(error, "context", None)
