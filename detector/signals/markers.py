@@ -86,7 +86,7 @@ MARKERS: tuple[Marker, ...] = (
     *_family("special", "mistral", "Mistral", "v#20028", turn="[INST] [/INST] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS]"),
     *_family("special", "mistral tools", "Mistral, Ministral 3", "v#20028, v#29968", tool="[TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [CALL_ID]"),
     *_family("special", "llama2", "Llama 2", "template", turn="<<SYS>> <</SYS>>"),
-    *_family("special", "hermes tools", "Qwen, Hermes", "jundot/omlx#3153", tool="<tool_call> </tool_call> <tool_response> </tool_response> <tool_calls> </tool_calls> <tools>"),
+    *_family("special", "hermes tools", "Qwen, Hermes", "jundot/omlx#3153", tool="<tool_call> </tool_call> <tool_response> </tool_response> <tool_calls> </tool_calls>"),
     *_family("special", "xml tools", "Qwen3-Coder, Nemotron", "v#44676", tool="<function= </function> <parameter= <function_call> </function_call> <TOOLCALL> </TOOLCALL>"),
     *_family("special", "minimax tools", "MiniMax M2", "template", tool="<minimax:tool_call> </minimax:tool_call> <invoke </invoke>"),
     *_family("special", "glm tools", "GLM 4.5+", "v#42400", tool="<arg_key> </arg_key> <arg_value> </arg_value>"),
@@ -125,10 +125,10 @@ SHAPES: tuple[Shape, ...] = (
     Shape("gemma token", "special", "tool", ("<|t", "<|i", "<|a", "|>"), re.compile(r"<\|(?:tool(?:_call|_response)?|turn|image|audio|video)>|<(?:tool(?:_call|_response)?|turn|image|audio|video)\|>")),
     Shape("wide token", "special", "turn", ("<｜", "</｜"), re.compile(r"</?｜[^<>\n｜]{1,48}｜[^<>\n]{0,120}>")),
     Shape("dsml", "special", "tool", ("|DSML|",), re.compile(r"</?\|DSML\|[^<>\n]{0,120}>")),
-    Shape("half pipe token", "special", "half", ("|",), re.compile(rf"<\|{_ROLES}(?![\w|])|(?<![\w<|]){_ROLES}\|>|(?<![\w<|])\|{_ROLES}\|(?![\w|])>?")),
+    Shape("half pipe token", "special", "half", ("|",), re.compile(rf"<\|{_ROLES}(?![\w|])|(?<![\w<|]){_ROLES}\|>|(?<![\w<|])\|{_ROLES}\|(?!\w+\|)>?")),
     Shape("sentence token", "special", "eos", ("<s>", "</s>"), re.compile(r"</?s>")),
     Shape("word token", "special", "pad", ("<",), re.compile(
-        r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|start_of_\w{2,16}|end_of_\w{2,16}|unused\d{1,4}|extra_id_\d{1,4}|SPECIAL_\d{1,5}"
+        r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|(?:start|end)_of_(?:turn|image|audio|video|utterance|text|sentence|role|file|message|speech|document|chunk|header)|unused\d{1,4}|extra_id_\d{1,4}|SPECIAL_\d{1,5}"
         r"|reserved(?:_special_token|_token)?_\d{1,5}|0x[0-9A-Fa-f]{2}|fim_(?:prefix|suffix|middle|pad)|PRE|SUF|MID|image_soft_token|IMG_CONTEXT|_(?:user|bot|end|start))>")),
     Shape("bracket token", "special", "turn", ("[",), re.compile(
         r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|IMG_BREAK|IMG_END|gMASK|PAD|UNK|BOS|EOS)\]|(?<=\w)\[ARGS\](?=\s*\{)|\[(?:CLS|SEP)\]")),
@@ -155,12 +155,25 @@ HINTS: tuple[str, ...] = (
     *("<think", "<Think", "<THINK", "</think", "</Think", "</THINK", "< think", "</ think", "< /think", "think>", "Think>", "/THINK", "THINK]", "hink]", "REASONIN", "thinking"),
     *("<thought", "</though", "<Thought", "</Though", "<reasoni", "</reason", "<Reasoni", "</Reason", "<reflect", "</reflec", "<scratch", "</scratc", "<inner", "</inner"),
     *("<cot", "</cot", "<thi", "</thi", "<思考", "</思考", "<생각", "</생각", "<추론", "</추론", ":think", "_think", "[BEGIN F", "_thought", ":thought", "king>", "hought>", "asoning>"),
-    *("antfinal", "antanaly", "antcomme", "^thought", "^analysi", "^comment", "^final", "^Here is ", "^Here's m", "=functio", "default_"),
+    *("antfinal", "antanaly", "antcomme", "^thought", "^analysi", "^comment", "^Here is ", "^Here's m", "=functio", "default_"),
     *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<sop>", "<eop>", "<eo", "<BOS>", "<EO", "<PAD>", "<UNK>", "<start_o", "<end_of_", "<unused", "<extra_i", "<SPECIAL", "<reserve"),
-    *("<0x", "<fim_", "<PRE>", "<SUF>", "<MID>", "<image_s", "<IMG_CON", "<_", "|assista", "|user|", "|system|", "|observa", "|im_", "|endofte", "|eot_id", "|eom_id", "|start_h", "|end_hea"),
+    *("<0x", "<fim_", "<PRE>", "<SUF>", "<MID>", "<seed", "</seed", "<image_s", "<IMG_CON", "<_", "|assista", "|user|", "|system|", "|observa", "|im_", "|endofte", "|eot_id", "|eom_id", "|start_h", "|end_hea"),
     *("|begin_o", "|end_of_", "|DSML|", "[INST]", "[/INST]", "[SYSTEM_", "[/SYSTEM", "[AVAILAB", "[/AVAILA", "[TOOL_", "[/TOOL_", "[CALL_ID", "[MODEL_S", "[/MODEL_", "[IMG_", "[gMASK]"),
     *("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "<<SYS>>", "<</SYS>", "tool_cal", "tool_res", "tool_use", "<functio", "</functi", ":functio", "<paramet", ":paramet"),
     *("<invoke", "</invoke", ":invoke", "TOOLCALL", "arg_key>", "arg_valu", "<execute", "</execut", "functool", "answer>", "<respons", "</respon", "tool_cod"),
+)  # fmt: skip
+
+
+# Pieces of which every answer that `judge` flags holds one: what a store can pre-filter by. Broader than HINTS where a store knows no "begins with".
+THINK_CONTAINS: tuple[str, ...] = (
+    *("think", "Think", "THINK", "hought", "HOUGHT", "easoning", "EASONING", "eflection", "EFLECTION", "cratch", "CRATCH", "onologue", "ONOLOGUE", "</thi", "<thi", "cot", "COT", "思考", "생각", "추론"),
+    *("<|channel", "<channel|", "unused9", "[BEGIN FINAL RESPONSE]", "assistantfinal", "assistantanalysis", "assistantcommentary", "analysis", "my response:"),
+)  # fmt: skip
+SPECIAL_CONTAINS: tuple[str, ...] = (
+    *("<|", "|>", "<｜", "</｜", "|DSML|", "|assistant|", "|user|", "|system|", "|observation|", "|im_", "|endoftext|", "_id|", "<s>", "</s>", "<bos>", "<eo", "<pad>", "<unk>", "<sop>", "<BOS>", "<EO", "<PAD>"),
+    *("<UNK>", "<start_of_", "<end_of_", "<unused", "<extra_id_", "<SPECIAL_", "<reserved", "<0x", "<fim_", "<PRE>", "<SUF>", "<MID>", "<image_soft", "<IMG_", "<_", "INST]", "SYSTEM_PROMPT]", "AVAILABLE_TOOLS]"),
+    *("[TOOL_", "[/TOOL_", "[CALL_ID]", "MODEL_SETTINGS]", "[IMG_", "[gMASK]", "[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "SYS>>", "tool_call", "tool_res", "tool_use", "function", "TOOLCALL"),
+    *("arg_key", "arg_value", "execute_tool", "<invoke", "</invoke", ":invoke", "<parameter", ":parameter", "answer>", "response>", "functools[", "default_api", "tool_code", "commentary", ")]", '"name"', "call:"),
 )  # fmt: skip
 
 

@@ -1,0 +1,92 @@
+"""Reasoning markers that are plain words: harmony channels whose special tokens were stripped, a bare `thought`, Granite's prose markers."""
+
+from __future__ import annotations
+
+import re
+
+from detector.record import Record
+from detector.signals.mentions import Surroundings
+from detector.signals.markers import Hit
+
+# gpt-oss with skip_special_tokens: "analysis" + text + "assistantfinal" + text (Augustas11/macprovider#743); hops are glued on at least one side.
+_HOP = re.compile(r"(?<![A-Za-z_.#$@-])(?:analysis)?(?<![A-Z])assistant(?:final|analysis|commentary)(?=[^\W_]|[ \t]?to=|\s*[\[{(\"'*#`~$<-]|\n)|(?<=\S)assistant(?:final|analysis|commentary)(?=[^\s.(=,;:)\]\"'`_-]|\n|\Z)")
+_LEAD = re.compile(r"\s{0,8}(analysis|commentary)(?=[A-Z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(\w*)(.?.?)", re.S)
+# Gemma and Gemini: the thought channel's name and nothing that closes it (livekit/agents#6942, raullenchai/Rapid-MLX#447).
+_THOUGHT = re.compile(r"\s{0,8}thought(?:s?(?P<line>[ \t]*\n\s*\S)|(?P<marks>\[\]|\(\)|\{\})|(?P<spaced>[ \t]+(?:The user|User (?:asks|wants|is)|We need|I need to|Okay,|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|[^\x00-\x7f\s])))", re.S)
+_KOREAN_PARTICLE = re.compile(r"(?:은|는|이|가|을|를|의|와|과|도|로|에|에서|란|이란|라는|이라는|라고|이라고|만|부터|까지|처럼|보다|이며|이고|입니다|이다)(?=[\s,.?!'\"“”]|$)")
+_JAPANESE_ON = re.compile(r"(?:は(?![いじ])|が|を|の(?!ち)|と(?![てこり])|とは|という|に(?!ゅ)|で(?!は|す|き)|も(?![ちし])|や|」)")
+_CHINESE_ON = re.compile(r"(?:是(?!的)|的|在|一词|一詞|这个词|這個詞|这个单词|作为|作為|可以(?:表示|用|作|翻|指)|用作|和|与|與|表示|意为|意思|即|指)")
+_NAME_GOES_ON = re.compile(r"[\w$]*\s*(?:[=({\[<.;]|:\s|->|=>|,\s*\w+\s*[=:])")
+_CODE_AFTER_MARKS = re.compile(r"\s*(?:=|;|:|\.|->|=>|is\b|returns?\b|takes\b|was\b|function\b|method\b|함수|메서드|関数|メソッド|函数|方法|는\s|은\s|を|は(?!い)|是(?!的)|的)")
+
+# Granite 3.2's reasoning parser in vLLM takes exactly these sentences, "Here is" or "Here's".
+_PROSE_OPEN = re.compile(r"\s{0,8}Here(?: is|'s|’s) my thought process:")
+_PROSE_CLOSE = re.compile(r"Here(?: is|'s|’s) my response:")
+
+
+def channel_word(content: str, record: Record) -> tuple[str, int] | None:
+    """The channel word and its place in characters, or None."""
+    thought = _thought(content, record)
+    if thought is not None:
+        return "thought", thought
+    lead = _LEAD.match(content)
+    led = lead is not None and lead.group(1) == "analysis" and not _is_name(content, lead.end(1), record)
+    if "assistant" in content:
+        for match in _HOP.finditer(content):
+            at, end = match.start(), match.end()
+            hit = Hit(at, end, "channel", "harmony words", match.group())
+            if led or not Surroundings(content, [hit]).is_mention(0):
+                return "assistantfinal" if match.group().endswith("final") else "assistant channel word", at
+    if led and lead is not None and lead.group(3)[:1] in (" ", "'", "’", ",", "") or (led and not content[lead.end(1)].isascii() if lead else False):
+        return "analysis", lead.start(1) if lead else 0
+    return None
+
+
+def _is_name(content: str, at: int, record: Record) -> bool:
+    """A word glued to `analysis` or `thought` is an identifier: it goes on like code, or comes again."""
+    if _NAME_GOES_ON.match(content, at) is not None:
+        return True
+    word = re.match(r"\w{1,60}", content[at - 7 : at + 60].lstrip())
+    name = word.group() if word else ""
+    if len(name) > 60 or not name.isascii():
+        return False
+    again = content.find(name, at + 1, at + 4000) >= 0 and len(name) > 9
+    return again or (record.user_text is not None and name in record.user_text)
+
+
+def _thought(content: str, record: Record) -> int | None:
+    match = _THOUGHT.match(content)
+    if match is None:
+        return None
+    place = len(content) - len(content.lstrip())
+    if match.group("marks") is not None:
+        rest = content[match.end() :]
+        return place if rest.strip() and _CODE_AFTER_MARKS.match(rest) is None else None
+    if match.group("line") is not None or match.group("spaced") is not None:
+        asked = record.user_text is not None and re.search(r"(?i)\bthoughts?\b", record.user_text) is not None and match.group("line") is not None
+        return None if asked and len(content) < 200 else place
+    rest = content[match.end() :]
+    if rest[:1] in ('"', "“") and not rest[1:2].isupper():
+        return None
+    if _KOREAN_PARTICLE.match(rest) or _JAPANESE_ON.match(rest) or _CHINESE_ON.match(rest):
+        return None
+    if rest[:1] in "，。、：；！？）」』…—–·":
+        return None
+    if rest[:1].isupper() and rest[:1].isascii() and _is_name(content, match.end(), record):
+        return None
+    return place
+
+
+def prose_marker(content: str, record: Record) -> int | None:
+    """Place of Granite's response marker after its thought-process marker at the beginning, or None."""
+    opened = _PROSE_OPEN.match(content)
+    if opened is None:
+        return None
+    if record.user_text is not None and "thought process:" in record.user_text:
+        return None
+    closed = _PROSE_CLOSE.search(content, opened.end())
+    if closed is not None:
+        return closed.start()
+    if record.finish_reason == "length" and record.enable_thinking is True:  # cut before the response began
+        return len(content)
+    return None
