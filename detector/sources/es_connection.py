@@ -1,0 +1,132 @@
+"""How to reach a cluster: addresses, credentials, trust and proxies. Secrets come from the environment or from files, and are never printed."""
+
+from __future__ import annotations
+
+import ipaddress
+from base64 import b64encode
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies_environment, proxy_bypass_environment
+
+from detector.errors import ConfigError
+from detector.secrets import Secrets
+from detector.settings.source import SourceSettings
+
+Flavour = Literal["elasticsearch", "opensearch"]
+DEFAULT_TIMEOUT_SECONDS = 30.0
+_FINGERPRINT_DIGITS = 64  # SHA-256 in hex
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Everything that is needed to send a request.
+
+    Args:
+        urls: `scheme://host:port[/prefix]` without user information; several are tried in turn.
+        cloud_id: of an Elastic Cloud deployment, in place of `urls`.
+        authorization: the Authorization header's value; hidden from `repr`.
+        ca_file: PEM file of the authority that signed the cluster's certificate, where the system does not know it.
+        fingerprint: SHA-256 of the certificate (hex, colons allowed), in place of trust in an authority.
+        verify: False accepts any certificate.
+        timeout_seconds: for one request.
+        proxy: `http://host:port`; None: what HTTPS_PROXY, HTTP_PROXY and NO_PROXY say. Loopback addresses never go through a proxy.
+        flavour: only needed where something in between strips what tells the two apart.
+    """
+
+    urls: tuple[str, ...] = ()
+    cloud_id: str | None = None
+    authorization: str | None = field(default=None, repr=False)
+    ca_file: str | None = None
+    fingerprint: str | None = None
+    verify: bool = True
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    proxy: str | None = field(default=None, repr=False)  # may hold a password
+    flavour: Flavour | None = None
+
+    def __post_init__(self) -> None:
+        if bool(self.urls) == bool(self.cloud_id):
+            raise ConfigError("source: give either url or cloud_id")
+        for url in self.urls:
+            parts = urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ConfigError("source.url: must look like https://host:9200")
+            if parts.username or parts.password:
+                raise ConfigError("source.url: holds a user or password; set DETECTOR_ES_USERNAME and DETECTOR_ES_PASSWORD (or …_FILE) instead")
+        if self.ca_file and not Path(self.ca_file).is_file():
+            raise ConfigError(f"source.tls.ca_file: there is no file {self.ca_file}")
+        if self.ca_file and self.fingerprint:
+            raise ConfigError("source.tls: give either ca_file or fingerprint")
+        if self.fingerprint is not None:
+            plain = self.fingerprint.replace(":", "").lower()
+            if len(plain) != _FINGERPRINT_DIGITS or set(plain) - set("0123456789abcdef"):
+                raise ConfigError("source.tls.fingerprint: must be the SHA-256 fingerprint of a certificate: 64 hex digits, colons allowed")
+
+    @property
+    def shown(self) -> str:
+        """The address as it may be printed."""
+        return ", ".join(self.urls) if self.urls else "Elastic Cloud"
+
+    def proxy_for(self, url: str) -> str | None:
+        """The proxy that requests to this address go through."""
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        if _is_loopback(host):
+            return None
+        if self.proxy:
+            return self.proxy
+        return None if proxy_bypass_environment(host) else getproxies_environment().get(parts.scheme)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def connection(settings: SourceSettings, secrets: Secrets) -> Connection:
+    """The connection that configuration and environment describe. Raises ConfigError."""
+    tls = settings.tls
+    return Connection(
+        urls=tuple(str(url).rstrip("/") for url in settings.url),
+        cloud_id=settings.cloud_id,
+        authorization=authorization(secrets),
+        ca_file=tls.ca_file,
+        fingerprint=tls.fingerprint,
+        verify=tls.verify,
+        timeout_seconds=settings.timeout,
+        proxy=settings.proxy,
+    )
+
+
+def split_url(url: str) -> tuple[str, str]:
+    """`http(s)://HOST:PORT[/PREFIX]/INDEX_PATTERN` as address and index pattern. Raises ConfigError when there is no pattern."""
+    parts = urlsplit(url)
+    prefix, _, pattern = parts.path.rstrip("/").rpartition("/")
+    if not pattern:
+        raise ConfigError("--source: the address lacks the index pattern; write https://HOST:PORT/INDEX_PATTERN, such as https://es.example:9200/llm-*")
+    if parts.query or parts.fragment:
+        raise ConfigError("--source: the address may hold no query (? or #)")
+    return f"{parts.scheme}://{parts.netloc}{prefix}", unquote(pattern)
+
+
+def authorization(secrets: Secrets) -> str | None:
+    """The Authorization header's value. Raises ConfigError when two kinds of credentials are given."""
+    given = {
+        "DETECTOR_ES_API_KEY": secrets.es_api_key,
+        "DETECTOR_ES_USERNAME": secrets.es_username,
+        "DETECTOR_ES_BEARER_TOKEN": secrets.es_bearer_token,
+    }
+    kinds = [name for name, value in given.items() if value]
+    if len(kinds) > 1:
+        raise ConfigError(f"more than one kind of credentials is set: {', '.join(kinds)}; keep one")
+    if secrets.es_api_key:
+        key = secrets.es_api_key
+        return "ApiKey " + (b64encode(key.encode()).decode() if ":" in key else key)  # both `id:key` and its base64 form are handed out
+    if secrets.es_username:
+        if not secrets.es_password:
+            raise ConfigError("DETECTOR_ES_USERNAME is set without DETECTOR_ES_PASSWORD")
+        return "Basic " + b64encode(f"{secrets.es_username}:{secrets.es_password}".encode()).decode()
+    return f"Bearer {secrets.es_bearer_token}" if secrets.es_bearer_token else None
