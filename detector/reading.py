@@ -7,7 +7,7 @@ joiners hold a bounded number of open answers, duplicates are remembered per uni
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import TYPE_CHECKING, Any
@@ -22,7 +22,7 @@ from detector.record import DEFAULTS, Record
 from detector.sources.base import Tally
 
 if TYPE_CHECKING:
-    from detector.formats.mapped import Mapping
+    from detector.settings.source import ColumnMapping
 
 BATCH_ROWS = 4096
 _HELD_DOCUMENTS = 16384  # outcomes that wait for an older open answer; beyond it they go out of order rather than fill memory
@@ -37,23 +37,25 @@ class ReadingOptions:
 
     Args:
         only: name of the one format to use (`--format-of`).
-        mapping: where canonical columns stand in a layout of the site's own (configuration `mapping:`); asked before all formats.
+        mapping: where canonical columns stand in a layout of the site's own (configuration `source.mapping`); asked before all formats.
+        timezone: of times in such a layout that bear none (configuration `source.timezone`).
         keep_duplicates: give every answer, also one that stands in the log twice.
         in_order: give records strictly in the order of the log; otherwise answers that many lines make up may come later.
     """
 
     only: str | None = None
-    mapping: Mapping | None = None
+    mapping: Mapping[str, ColumnMapping] | None = None
+    timezone: str = "UTC"
     keep_duplicates: bool = False
     in_order: bool = False
 
     def asked(self) -> tuple[Format, ...]:
         """The formats to ask, in order. Raises ConfigError for an unknown name."""
         known = formats()
-        if self.mapping is not None:
+        if self.mapping:
             from detector.formats.mapped import mapped_format
 
-            known = (mapped_format(self.mapping), *known)
+            known = (mapped_format(self.mapping, self.timezone), *known)
         if self.only is None:
             return known
         chosen = tuple(fmt for fmt in known if fmt.name == self.only)

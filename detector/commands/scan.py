@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -32,15 +33,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _run(args: argparse.Namespace) -> int:
+    from detector.config import load_settings
     from detector.reading import ReadingOptions
     from detector.signals.base import signals
     from detector.sources.base import Tally
     from detector.sources.files import Files
 
-    options, mapping = _configured(args.config)
+    settings = load_settings(args.config, os.environ)
+    named = args.format_of or settings.source.format
+    reading = ReadingOptions(named, settings.source.mapping, settings.source.timezone, keep_duplicates=True, in_order=True)
     tally = Tally()
-    source = Files(args.paths, ReadingOptions(args.format_of, mapping, keep_duplicates=True, in_order=True), _told)
-    wanted = signals()
+    source = Files(args.paths, reading, _told)
+    wanted, options = signals(), settings.signals.options()
     flagged = 0
     for batch in source.batches(tally):
         for answer in labelled(batch, wanted, options):
@@ -79,13 +83,6 @@ def identities(batch: Batch) -> list[str]:
         for row, name in enumerate(names)
     ]
     return [f"{name}#{choices[row]}" if several[row] else name for row, name in enumerate(names)]
-
-
-def _configured(path: str | None) -> tuple[SignalOptions, Any]:
-    """Signal options and mapping of the configuration, where there is one."""
-    from detector.signals.base import SignalOptions
-
-    return SignalOptions(), None
 
 
 def _told(outcome: Rejected) -> None:

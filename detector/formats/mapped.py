@@ -1,23 +1,24 @@
 """A format from the configuration: where the canonical columns stand in a layout of the site's own.
 
 ```yaml
-mapping:
-  timestamp: {path: meta.when, unit: ms}
-  zone: "+09:00"                 # of times without a zone
-  latency_seconds: {path: took, unit: ms}
-  content: answer.text
-  request: payload.in            # a request body in the API's shape, if the log has one
-  response: payload.out          # likewise a response body
+source:
+  timezone: Asia/Seoul             # of times without a zone
+  mapping:
+    timestamp: {path: meta.when, unit: ms}
+    latency_seconds: {path: took, unit: ms}
+    content: answer.text
+    finish_reason: {path: why, values: {cap: length}}
+    request: payload.in            # a request body in the API's shape, if the log has one
+    response: payload.out          # likewise a response body
 ```
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, RootModel, field_validator, model_validator
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import tzinfo
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from detector.formats.base import Document, Format, Json, Rejected
 from detector.formats.finish_reason import infer_length, reason
@@ -27,87 +28,27 @@ from detector.formats.openai_request import request_columns
 from detector.formats.paths import MISSING, find
 from detector.formats.values import compact, count, flag, instant, number, seconds, text
 from detector.record import COLUMNS, Record
+from detector.settings.source import BODIES, ColumnMapping
 
-Unit = Literal["s", "ms", "us", "ns", "m", "h"]
-_BODIES = ("request", "response", "error")
 _TIMES = ("timestamp", "ingested_at")
-_ZONE = re.compile(r"([+-])(\d\d):?(\d\d)")
-_FLOATS = ("temperature",)
-_DERIVED = ("content_state", "reasoning_state", "finish_reason_raw", "doc_index", "doc_id")
+_SURROUNDINGS = (*_TIMES, "pod", "deployment", "client", "model", "engine", "engine_version")  # columns that other documents have too
 
 
-class Place(BaseModel):
-    """Where one column stands: dotted path, and the unit of a time or duration (a time without unit: ISO 8601, or epoch by magnitude)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    path: str
-    unit: Unit | None = None
-
-
-def _place(value: Any) -> Any:
-    return {"path": value} if isinstance(value, str) else value
-
-
-class Mapping(RootModel[dict[str, Annotated[Place, BeforeValidator(_place)] | str]]):
-    """Canonical column (or `request`, `response`, `error`: whole bodies) → place; `zone` → offset of times without a zone."""
-
-    model_config = ConfigDict(frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _as_places(cls, value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: entry if key == "zone" else _place(entry) for key, entry in value.items()}
-        return value
-
-    @field_validator("root")
-    @classmethod
-    def _known(cls, root: dict[str, Place | str]) -> dict[str, Place | str]:
-        allowed = [*(name for name in COLUMNS if name not in _DERIVED), *_BODIES, "zone"]
-        unknown = sorted(set(root) - set(allowed))
-        if unknown:
-            raise ValueError(f"no such column: {', '.join(unknown)}; columns are {', '.join(allowed)}")
-        zone = root.get("zone")
-        if zone is not None and (not isinstance(zone, str) or offset(zone) is None):
-            raise ValueError("zone is UTC or an offset such as +09:00")
-        if not any(isinstance(place, Place) for place in root.values()):
-            raise ValueError("maps no column")
-        return root
-
-    @property
-    def places(self) -> dict[str, Place]:
-        return {name: place for name, place in self.root.items() if isinstance(place, Place)}
-
-    @property
-    def zone_seconds(self) -> float | None:
-        zone = self.root.get("zone")
-        return offset(zone) if isinstance(zone, str) else None
-
-
-def offset(zone: str) -> float | None:
-    """Seconds east of UTC of `UTC`, `Z` or `+09:00`; None for anything else."""
-    if zone in ("UTC", "Z"):
-        return 0.0
-    match = _ZONE.fullmatch(zone)
-    return (1 if match[1] == "+" else -1) * (int(match[2]) * 3600 + int(match[3]) * 60) if match else None
-
-
-def mapped_format(mapping: Mapping) -> Format:
+def mapped_format(mapping: Mapping[str, ColumnMapping], timezone: str = "UTC") -> Format:
     """The format that reads documents by this mapping; it claims every object in which something stands at a mapped place."""
-    places = mapping.places
-    tellings = [place.path for name, place in places.items() if name not in (*_TIMES, "pod", "deployment", "client", "model", "engine", "engine_version")]
+    zone = ZoneInfo(timezone)
+    telling = [path for name, place in mapping.items() if name not in _SURROUNDINGS for path in place.path]
 
     def recognise(body: Json) -> str | None:
         if isinstance(body, dict):
-            for path in tellings or [place.path for place in places.values()]:
+            for path in telling or [path for place in mapping.values() for path in place.path]:
                 if find(body, path) is not MISSING:
                     return f"the configuration's mapping ({path} is there)"
         return None
 
     def read(documents: Sequence[Document]) -> Iterable[Record | Rejected]:
         for document in documents:
-            records = _records(document, places, mapping.zone_seconds)
+            records = _records(document, mapping, zone)
             if not records:
                 yield Rejected(document, "no answer of a chat or completion", ignored=True)
             yield from records
@@ -115,9 +56,18 @@ def mapped_format(mapping: Mapping) -> Format:
     return Format(name="mapped", title="the layout that the configuration maps", sees=(), blind=(), recognise=recognise, read=read, rank=0)
 
 
-def _records(document: Document, places: dict[str, Place], zone_seconds: float | None) -> list[Record]:
+def _value(body: Json, place: ColumnMapping) -> Any:
+    """What stands at the first of the paths that is there, in canonical words; MISSING where none is."""
+    for path in place.path:
+        value = find(body, path)
+        if value is not MISSING:
+            return place.values.get(str(value), value) if isinstance(value, (str, int, float)) else value
+    return MISSING
+
+
+def _records(document: Document, places: Mapping[str, ColumnMapping], zone: tzinfo) -> list[Record]:
     columns = {name: value for name, value in document.envelope.items() if value is not None}
-    values = {name: find(document.body, place.path) for name, place in places.items()}
+    values = {name: _value(document.body, place) for name, place in places.items()}
     request = values.get("request", MISSING)
     if request is not MISSING:
         columns.update(request_columns(request))
@@ -125,7 +75,7 @@ def _records(document: Document, places: dict[str, Place], zone_seconds: float |
     columns.update(failure)
     for name, place in places.items():
         value = values[name]
-        if name in _BODIES or value is MISSING:
+        if name in BODIES or value is MISSING:
             continue
         if name in ("content", "reasoning"):
             set_text(columns, name, value if isinstance(value, str) else None if value is None else compact(value))
@@ -134,7 +84,7 @@ def _records(document: Document, places: dict[str, Place], zone_seconds: float |
             columns["finish_reason"], columns["finish_reason_raw"] = found.canonical, found.raw
             columns.setdefault("finish_reason_source", "engine" if found.raw is not None else None)
         else:
-            converted = _converted(name, value, place, zone_seconds)
+            converted = _converted(name, value, place.unit, zone)
             if converted is not None:
                 columns[name] = converted
     columns = {name: value for name, value in columns.items() if value is not None}
@@ -152,19 +102,19 @@ def _records(document: Document, places: dict[str, Place], zone_seconds: float |
     return [record]
 
 
-def _converted(name: str, value: Any, place: Place, zone_seconds: float | None) -> Any:
+def _converted(name: str, value: Any, unit: str | None, zone: tzinfo) -> Any:
     """A value in the column's own type; None where it can't be read as such."""
     kind = str(COLUMNS[name].type)
     if name in _TIMES:
-        return instant(value, place.unit, zone_seconds)
+        return instant(value, None if unit == "iso8601" else unit, zone)
     if name.endswith("_seconds"):
-        return seconds(value, place.unit or "s")
+        return seconds(value, unit or "s")
     if kind.startswith("tuple"):
         return tuple(compact(entry) for entry in value) if isinstance(value, list) else (compact(value),) if value is not None else None
     if kind.startswith("bool"):
         return flag(value)
     if kind.startswith("int"):
         return count(value)
-    if kind.startswith("float") or name in _FLOATS:
+    if kind.startswith("float"):
         return number(value)
     return text(value)

@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 import orjson
@@ -81,18 +81,18 @@ def seconds(value: Any, unit: str = "s") -> float | None:
     return float(read) * _UNIT_SECONDS[unit]
 
 
-def instant(value: Any, unit: str | None = None, zone_seconds: float | None = None) -> float | None:
+def instant(value: Any, unit: str | None = None, zone: tzinfo | None = None) -> float | None:
     """Seconds since 1970 UTC of an ISO 8601 text or an epoch number.
 
     Args:
         unit: unit of an epoch number; None: by magnitude.
-        zone_seconds: offset of a text without a zone, in seconds east of UTC; None: such a text gives no time, because it could mean any of 24 hours.
+        zone: of a text that bears none; None: such a text gives no time, because it could mean any of 24 hours.
     """
     if isinstance(value, str) and _ISO.match(value):
         try:
             moment = datetime.fromisoformat(_FRACTION.sub(r"\1", value.strip()))
             if moment.tzinfo is None:
-                return None if zone_seconds is None else (moment - datetime(1970, 1, 1)).total_seconds() - zone_seconds  # noqa: DTZ001 (both naive)
+                return None if zone is None else moment.replace(tzinfo=zone).timestamp()
             return moment.timestamp()
         except (ValueError, OverflowError):
             return None

@@ -17,8 +17,11 @@ Unit = Literal["s", "ms", "us", "ns", "iso8601"]
 _FINGERPRINT = re.compile(r"(?:[0-9a-fA-F]{2}:?){31}[0-9a-fA-F]{2}")  # SHA-256 of a certificate, with or without colons
 
 
+BODIES = ("request", "response", "error")  # whole bodies in the API's shape, which a mapping may name beside columns
+
+
 def _column_name(name: str) -> str:
-    if name not in COLUMNS:
+    if name not in COLUMNS and name not in BODIES:
         raise ValueError(unknown(name, list(COLUMNS), "record column"))
     return name
 
