@@ -152,7 +152,7 @@ def _thinking_only(record: Record) -> bool:
         opened = _OPEN_THINKING.match(visible)
         return opened is not None and _CLOSED_THINKING.search(visible, opened.end()) is None
     if record.reasoning is not None and record.reasoning.strip():
-        return record.content_state == "empty" or not visible and record.content_state == "present"
+        return record.content_state == "empty" or (not visible and record.content_state == "present")
     return record.reasoning_tokens is not None and record.completion_tokens is not None and 0 < record.completion_tokens <= record.reasoning_tokens
 
 
