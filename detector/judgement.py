@@ -91,11 +91,16 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5)
     findings: list[Finding] = []
     unjudged: list[tuple[str, CouldNot]] = []
     judged: set[str] = set()
+    could_not: list[CouldNot] = []
     start, end = window.first_minute, window.end_minute
     if ledger.span() is None:
         return Judgement((), ())
     for rule in rules:
-        scored = score_rule(rule, ledger, start, end, every)
+        try:
+            scored = score_rule(rule, ledger, start, end, every)
+        except Exception as error:  # one broken rule or statistic must not silence the others; it is told as "could not look"
+            could_not.append(CouldNot(f"rule {rule.id}", f"it could not be evaluated ({type(error).__name__})", "run `detector rules test`; if that passes, report it"))
+            continue
         totals = ledger.panel(rule.signal, rule.group_by, start, end, max(1, end - start), rule.subtypes)
         known = ~np.isnan(scored.score)
         if known.any():
@@ -107,8 +112,8 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5)
         if blind.any() and not _covered(findings, rule.signal, scored, blind):
             unjudged.append((rule.signal, _unjudged(scored, blind)))
     findings.sort(key=Finding.rank)
-    could_not = tuple(replace(entry, blocking=signal not in judged) for signal, entry in unjudged)
-    return Judgement(tuple(fold(findings)), could_not)
+    could_not += [replace(entry, blocking=signal not in judged) for signal, entry in unjudged]
+    return Judgement(tuple(fold(findings)), tuple(could_not))
 
 
 def _finding(scored: Scored, series: int, totals: Panel, ledger: Ledger, window: Window) -> Finding:

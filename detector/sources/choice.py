@@ -1,0 +1,60 @@
+"""Which source an invocation means: files or a cluster, from the command line or the configuration."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from detector.config import Settings
+from detector.errors import ConfigError
+from detector.sources.base import Source
+
+if TYPE_CHECKING:
+    from detector.pipeline import Span
+    from detector.rules import Rule
+
+_URL = re.compile(r"https?://", re.IGNORECASE)
+
+
+def open_source(
+    settings: Settings, source: str | None, *, jobs: int, format_of: str | None, span: Span, rules: Sequence[Rule], now: float
+) -> list[Source]:
+    """The partitions of the chosen log, at most `jobs`; one for a cluster, which shares out its own work.
+
+    Args:
+        source: `--source`, or None for the configuration's.
+        now: seconds since 1970 UTC; the end of a cluster's window where the span names none.
+
+    Raises:
+        ConfigError: no source is named, or it can't be understood. SourceError: it leads nowhere.
+    """
+    if jobs < 1:
+        raise ConfigError(f"--jobs {jobs}: at least one process has to read")
+    chosen = settings.source
+    if source is not None and _URL.match(source):
+        parts = urlsplit(source)
+        index = parts.path.strip("/")
+        if not index:
+            raise ConfigError(f"--source {parts.scheme}://{parts.netloc.rpartition('@')[2]} names no index: write http(s)://HOST:PORT/INDEX_PATTERN")
+        if parts.username or parts.password:
+            raise ConfigError("--source must hold no password: set DETECTOR_ES_USERNAME and DETECTOR_ES_PASSWORD, or DETECTOR_ES_API_KEY")
+        chosen = chosen.model_copy(update={"url": (f"{parts.scheme}://{parts.netloc}",), "index": index, "path": (), "cloud_id": None})
+    elif source is not None:
+        chosen = chosen.model_copy(update={"path": (source,), "url": (), "index": None, "cloud_id": None})
+    if chosen.url or chosen.cloud_id:
+        from detector.sources.elasticsearch import cluster_source
+
+        return [cluster_source(settings.model_copy(update={"source": chosen}), settings.secrets, format_of=format_of, span=span, rules=rules, now=now)]
+    paths = list(chosen.path)
+    if not paths:
+        raise ConfigError("no log is named: give --source PATH or URL, or set source.path or source.url in detector.yml")
+    if source is None:
+        paths = [path if path == "-" or os.path.isabs(path) else str(settings.folder / path) for path in paths]
+    from detector.reading import ReadingOptions
+    from detector.sources.files import Files
+
+    files = Files(paths, ReadingOptions(format_of or chosen.format, chosen.mapping, chosen.timezone))
+    return list(files.partitions(jobs)) if jobs > 1 else [files]
