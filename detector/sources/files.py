@@ -15,8 +15,11 @@ from pathlib import Path
 from detector.batch import Batch
 from detector.errors import SourceError
 from detector.formats.base import Document, Rejected
+from detector.formats.detect import Detector
+from detector.formats.values import decoded
+from detector.formats.wrapping import Peeler
 from detector.formats.wrapping_lines import raw_documents
-from detector.reading import Reader, ReadingOptions, batched, recognised
+from detector.reading import Reader, ReadingOptions, batched
 from detector.record import Record
 from detector.sources.base import CouldNot, Tally
 from detector.sources.lines import Fault, raw_lines, texts
@@ -50,7 +53,7 @@ class Files:
         for unit in units:
             first_line = 1 if unit.start == 0 else before[1] if before[0] == unit.path else 1 + lines_before(unit.path, unit.start)
             reading = UnitReading(unit, first_line, self.options, tally, self.rejected)
-            yield from batched(reading.records())
+            yield from batched(reading.records(), tally)
             before = (unit.path, reading.next_line)
 
     def partitions(self, jobs: int) -> list[Files]:
@@ -119,14 +122,18 @@ def _plan(path: str, options: ReadingOptions, faults: list[CouldNot]) -> list[Un
 
 def _is_self_contained(path: str, options: ReadingOptions) -> bool:
     """Every line at the file's start is a whole JSON object of a format that does not join lines."""
-    from detector.formats.values import decoded
-
     sample = list(islice(raw_lines(Blocks(path), _SAMPLE_LONGEST), _SAMPLE_LINES))
-    asked = options.asked()
+    detector, only = Detector(options.asked()), options.chosen()
+    peeler = Peeler(detector.detect)
     for line in sample:
-        body = None if isinstance(line, Fault) else decoded(line)
-        found = recognised(body, asked) if isinstance(body, dict) else None
-        if found is None or found[0].joiner is not None:
+        raw = None if isinstance(line, Fault) else decoded(line)
+        documents = peeler.feed(Document(raw, "")) if isinstance(raw, dict) else []
+        for document in documents:
+            found = detector.detect(document.body)
+            fmt = only or (None if found is None else found.format)
+            if fmt is None or fmt.joiner is not None:
+                return False
+        if not documents:
             return False
     return bool(sample)
 
