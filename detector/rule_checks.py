@@ -56,7 +56,7 @@ def _complaints(rule: Rule) -> Iterator[tuple[Loc, str]]:
 def _statistic(rule: Rule) -> Iterator[tuple[Loc, str]]:
     known = detectors()
     if rule.detector not in known:
-        yield ("detector", rule.detector), unknown(rule.detector, list(known), "statistic")
+        yield ("detector", rule.detector), unknown(rule.detector, list(known), "detector")
         return
     try:
         known[rule.detector].PARAMETERS.model_validate(rule.params)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
+from detector.rule_case import Row
 from detector.rules import Rule
 
 _UNITS = ((10080, "w"), (1440, "d"), (60, "h"), (1, "m"))
@@ -58,10 +61,29 @@ def page(rule: Rule) -> str:
 
 
 def pages(rules: Sequence[Rule]) -> dict[str, str]:
-    """File name → text: one page per rule, and a table of all of them."""
-    index = ["# Rules", "", "| rule | fires when | severity |", "|---|---|---|"]
-    index += [f"| [{rule.id}]({rule.id}.md) | {fires_when(rule)} | {rule.severity} |" for rule in rules]
-    return {"README.md": "\n".join(index) + "\n", **{f"{rule.id}.md": page(rule) for rule in rules}}
+    """File name → text: one page per rule, and a page with a table of all rules and of the fields of a rule file."""
+    lines = ["# Rules", "", "| rule | what happened | fires when | severity |", "|---|---|---|---|"]
+    lines += [f"| [{rule.id}]({rule.id}.md) | {rule.title} | {fires_when(rule)} | {rule.severity} |" for rule in rules]
+    lines += ["", "## Fields of a rule file", "", "The file's name is the rule's id. `detector rules schema` prints a JSON Schema for editors.", ""]
+    lines += ["| field | meaning | without it |", "|---|---|---|"]
+    lines += [_field_row(field.alias or name, field) for name, field in Rule.model_fields.items() if name != "id"]
+    lines += ["", "## Rows of a test case", "", "Every other key is a record column; rows without labels belong to deployment `d` and model `m`.", ""]
+    lines += ["| field | meaning | without it |", "|---|---|---|"]
+    lines += [_field_row(name, field) for name, field in Row.model_fields.items()]
+    return {"README.md": "\n".join(lines) + "\n", **{f"{rule.id}.md": page(rule) for rule in rules}}
+
+
+def _field_row(name: str, field: FieldInfo) -> str:
+    default = "required" if field.is_required() else _default(field.default)
+    return f"| `{name}` | {field.description or ''} | {default} |"
+
+
+def _default(value: Any) -> str:
+    if value is None or value == ():
+        return "–"
+    if isinstance(value, tuple):
+        return f"`[{', '.join(value)}]`"
+    return f"`{short(value)}`" if isinstance(value, int) and value >= 1440 else f"`{value}`"
 
 
 def _section(title: str, entries: Sequence[str], *, numbered: bool = False) -> list[str]:

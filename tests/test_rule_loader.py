@@ -75,7 +75,7 @@ def test_a_good_rule_loads_with_durations_in_minutes_and_its_stem_as_id(tmp_path
         ),
         ("severity: warning", "severity: warn", ["3: severity: must be 'info', 'warning' or 'critical', got 'warn'; did you mean 'warning'?"]),
         ("signal: length_cutoff", "signal: lenght_cutoff", ["4: signal: unknown signal 'lenght_cutoff'; did you mean 'length_cutoff'?"]),
-        ("{share: {}}", "{shares: {}}", ["5: detector.shares: unknown statistic 'shares'; did you mean 'share'?"]),
+        ("{share: {}}", "{shares: {}}", ["5: detector.shares: unknown detector 'shares'; did you mean 'share'?"]),
         ("{share: {}}", "{share: {confidance: 0.9}}", ["5: detector.share.confidance: unknown parameter 'confidance'; did you mean 'confidence'?"]),
         ("{share: {}}", "share", ["5: detector: must be a mapping, got text"]),
         ("window: 1h", "window: 1 hour", ["7: window: '1 hour' is not a duration: write a number and one of s, m, h, d, w, such as 90s, 15m, 1h or 7d"]),
