@@ -6,6 +6,7 @@ gateways pass on.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple, get_args
 
 from detector.formats.values import compact, decoded
@@ -99,6 +100,12 @@ def _canonical(word: str) -> FinishReason:
     """The canonical reason of one word; enum-like spellings (`FinishReason.MAX_TOKENS`, `finish-reason-stop`) are folded."""
     folded = word.strip().strip("'\"").lower().rpartition(".")[2].replace("-", "_").replace(" ", "_")
     return _WORDS.get(folded) or _WORDS.get(folded.removeprefix("finish_reason_")) or "unknown"
+
+
+def canonical_words(wanted: Iterable[Any]) -> list[str]:
+    """Every raw word of the table that means one of these canonical reasons: what a store may have to be asked for."""
+    meant = set(wanted)
+    return [word for word, canonical in _WORDS.items() if canonical in meant]
 
 
 def infer_length(record: Record) -> None:

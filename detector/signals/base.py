@@ -40,10 +40,13 @@ class SignalOptions:
 
 @dataclass(frozen=True)
 class Where:
-    """One condition on a canonical column that a store can evaluate without reading text."""
+    """One condition on a canonical column that a store can evaluate, or narrow down, without reading text.
+
+    `gte_column`, `equals_column`: `value` names another column. `blank`: no text, or text that shows nothing.
+    """
 
     column: str
-    op: Literal["in", "not_in", "gte", "lte", "exists", "missing", "equals_column", "contains"]
+    op: Literal["in", "not_in", "gte", "lte", "exists", "missing", "equals_column", "gte_column", "contains", "blank"]
     value: Any = None
 
 

@@ -132,5 +132,5 @@ SIGNAL = Signal(
     observable_rows=_observable_rows,
     judge=judge,
     candidates=candidates,
-    push_down=PushDown(candidates=((Where("content_state", "in", ("empty",)),), (Where("content", "missing"),), (Where("content", "exists"),))),
+    push_down=PushDown(candidates=((Where("content", "blank"), Where("tool_calls", "missing")),)),
 )

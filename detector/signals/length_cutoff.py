@@ -221,8 +221,8 @@ SIGNAL = Signal(
     push_down=PushDown(
         candidates=(
             (Where("finish_reason", "in", ("length", "tool_calls")),),
-            (Where("finish_reason", "in", ("unknown", "stop")), Where("max_tokens", "exists"), Where("completion_tokens", "exists")),
-            (Where("finish_reason", "missing"), Where("max_tokens", "exists"), Where("completion_tokens", "exists")),
+            (Where("finish_reason", "in", ("unknown", "stop")), Where("completion_tokens", "gte_column", "max_tokens")),
+            (Where("finish_reason", "missing"), Where("completion_tokens", "gte_column", "max_tokens")),
         ),
     ),
 )

@@ -1,0 +1,94 @@
+"""A look at documents: what each holds, and what the formats make of it. Everything that is pushed down to the cluster is learned from such looks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from detector.formats.base import Document
+from detector.formats.wrapping import Peeler
+from detector.reading import Reader, ReadingOptions, recognised
+from detector.record import Record
+from detector.sources.base import Tally
+
+Hit = Mapping[str, Any]
+_DEPTH = 24
+
+
+def place(hit: Hit) -> str:
+    """Where a document stands, for the tally."""
+    return f"{hit.get('_index', '?')}:{hit.get('_id', '?')}"
+
+
+class HitReader:
+    """Feeds search hits to the formats; one per stream of hits in the order of time. Not reusable after `finish`."""
+
+    def __init__(self, options: ReadingOptions, tally: Tally) -> None:
+        asked = options.asked()
+        self._peeler = Peeler(lambda body: recognised(body, asked) is not None)
+        self._reader = Reader(options, tally)
+
+    def feed(self, hit: Hit) -> Iterator[Record]:
+        """Records that are ready after one more hit."""
+        for document in self._peeler.feed(Document(dict(hit), place(hit))):
+            yield from self._reader.feed(document)
+
+    def finish(self) -> Iterator[Record]:
+        """Records of everything that was still open."""
+        for document in self._peeler.finish():
+            yield from self._reader.feed(document)
+        yield from self._reader.finish()
+
+
+@dataclass(frozen=True)
+class Looked:
+    """One document and its records. `leaves`: values by dotted path, as the cluster sees them (lists and objects in lists flattened)."""
+
+    index: str
+    doc_id: str
+    leaves: dict[str, list[Any]]
+    records: tuple[Record, ...]
+    tally: Tally
+    ignored_fields: tuple[str, ...] = ()
+
+    @cached_property
+    def prefixes(self) -> frozenset[str]:
+        """Every path that leads to a value, objects on the way included."""
+        found = set()
+        for path in self.leaves:
+            while path and path not in found:
+                found.add(path)
+                path = path.rpartition(".")[0]
+        return frozenset(found)
+
+
+def look(hits: Iterable[Hit], options: ReadingOptions) -> list[Looked]:
+    """Read each document by itself."""
+    found = []
+    for hit in hits:
+        tally = Tally()
+        reader = HitReader(options, tally)
+        records = (*reader.feed(hit), *reader.finish())
+        leaves: dict[str, list[Any]] = {}
+        _flatten(hit.get("_source"), "", leaves, _DEPTH)
+        found.append(Looked(str(hit.get("_index", "")), str(hit.get("_id", "")), leaves, records, tally, tuple(hit.get("_ignored") or ())))
+    return found
+
+
+def joined(looked: Iterable[Looked], options: ReadingOptions) -> bool:
+    """True when a format among these puts several documents together: then documents are no requests, and counting documents is no answer."""
+    names = {name for one in looked for name in one.tally.formats}
+    return any(fmt.joiner is not None for fmt in options.asked() if fmt.name in names)
+
+
+def _flatten(node: Any, prefix: str, leaves: dict[str, list[Any]], depth: int) -> None:
+    if isinstance(node, dict) and depth:
+        for key, value in node.items():
+            _flatten(value, f"{prefix}.{key}" if prefix else str(key), leaves, depth - 1)
+    elif isinstance(node, list):
+        for entry in node:
+            _flatten(entry, prefix, leaves, depth)
+    elif node is not None and prefix:
+        leaves.setdefault(prefix, []).append(node)
