@@ -40,7 +40,8 @@ class Finding:
     """One rule fired on one series.
 
     `counts`: the judged window. `peak`: the stretch in which it fired, where that is shorter than the window. `baseline`: the same series before
-    the window, None when the log holds nothing before it. `interval`: 95 % interval of the window's rate. `expected`: flagged requests that the
+    the window, None when the log holds nothing before it. `firing`: first and last evaluation time of the latest unbroken stretch in which the rule fired
+    (seconds since 1970 UTC); it fires still when the last one is the window's end. `interval`: 95 % interval of the window's rate. `expected`: flagged requests that the
     detector expected in the window with the highest score, None when the detector has no expectation. `chronic`: as high since the log begins.
     """
 
@@ -57,6 +58,7 @@ class Finding:
     threshold: float
     first: float | None
     last: float | None
+    firing: tuple[float, float] = (0.0, 0.0)
     expected: float | None = None
     peak: Counted | None = None
     chronic: bool = False

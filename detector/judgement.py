@@ -41,6 +41,7 @@ class Scored:
     score: npt.NDArray[np.float64]
     expected: npt.NDArray[np.float64]
     length: npt.NDArray[np.int64]  # minutes of the detection window that gave the score
+    requests: npt.NDArray[np.int64]  # requests of that detection window
     why_not: npt.NDArray[np.int8]
     reasons: tuple[str, ...]
 
@@ -78,6 +79,7 @@ def score_rule(rule: Rule, ledger: Ledger, start: int, end: int, every: int) -> 
         np.concatenate([part.score for part in scores], axis=1),
         np.concatenate([part.expected for part in scores], axis=1),
         np.concatenate([part.window for part in scores], axis=1),
+        np.concatenate([part.requests for part in scores], axis=1),
         np.concatenate([part.why_not for part in scores], axis=1),
         scores[0].reasons,
     )
@@ -99,7 +101,9 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5)
         try:
             scored = score_rule(rule, ledger, start, end, every)
         except Exception as error:  # one broken rule or statistic must not silence the others; it is told as "could not look"
-            could_not.append(CouldNot(f"rule {rule.id}", f"it could not be evaluated ({type(error).__name__})", "run `detector rules test`; if that passes, report it"))
+            could_not.append(
+                CouldNot(f"rule {rule.id}", f"it could not be evaluated ({type(error).__name__})", "run `detector rules test`; if that passes, report it")
+            )
             continue
         totals = ledger.panel(rule.signal, rule.group_by, start, end, max(1, end - start), rule.subtypes)
         known = ~np.isnan(scored.score)
@@ -144,6 +148,7 @@ def _finding(scored: Scored, series: int, totals: Panel, ledger: Ledger, window:
         threshold=rule.threshold,
         first=evidence.first if np.isfinite(evidence.first) else None,
         last=evidence.last if np.isfinite(evidence.last) else None,
+        firing=_latest_stretch(scored.ends, firing),
         expected=None if np.isnan(expected) else expected,
         peak=_peak(ledger, rule, series, peak_start, int(scored.ends[fired[-1]]), counts),
         chronic=chronic,
@@ -161,6 +166,14 @@ def _finding(scored: Scored, series: int, totals: Panel, ledger: Ledger, window:
         panels=rule.panels,
         references=rule.references,
     )
+
+
+def _latest_stretch(ends: npt.NDArray[np.int64], firing: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """First and last end (seconds) of the latest unbroken run of firing evaluations."""
+    last = int(np.flatnonzero(firing)[-1])
+    quiet = np.flatnonzero(~firing[:last])
+    first = int(quiet[-1]) + 1 if len(quiet) else 0
+    return float(ends[first]) * MINUTE, float(ends[last]) * MINUTE
 
 
 def _peak(ledger: Ledger, rule: Rule, series: int, start: int, end: int, counts: Counted) -> Counted | None:
@@ -210,7 +223,8 @@ def _covered(findings: Sequence[Finding], signal: str, scored: Scored, blind: np
 
 def _unjudged(scored: Scored, blind: npt.NDArray[np.bool_]) -> CouldNot:
     """One line about the series that a rule could not judge at any time of the window."""
-    codes = scored.why_not[blind][:, -1].astype(np.int64)
+    fullest = scored.requests[blind].argmax(axis=1)  # the time with most requests tells best why it was still too little
+    codes = scored.why_not[blind][np.arange(len(fullest)), fullest].astype(np.int64)
     reason = scored.reasons[int(np.bincount(codes).argmax())] or "too little to judge"
     names = ", ".join(_name(labels) for labels, unseen in zip(scored.labels, blind, strict=True) if unseen)
     which = f"{int(blind.sum())} of {len(blind)} series" if len(names) > 100 else names

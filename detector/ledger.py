@@ -153,10 +153,7 @@ class Ledger:
         """(minute, labels, signal, requests, flagged), ordered by minute, labels and signal."""
         names, signal_names = list(self._series), list(self._signals)
         minutes, series, signals, requests, flagged = self._compacted()
-        rows = [
-            (int(m), names[s], signal_names[g], int(r), int(f))
-            for m, s, g, r, f in zip(minutes, series, signals, requests, flagged, strict=True)
-        ]
+        rows = [(int(m), names[s], signal_names[g], int(r), int(f)) for m, s, g, r, f in zip(minutes, series, signals, requests, flagged, strict=True)]
         yield from sorted(rows, key=lambda row: (row[0], tuple(value or "" for value in row[1]), row[2]))
 
     def panel(self, signal: str, group_by: Sequence[str], start: int, end: int, step: int = 1, subtypes: Sequence[str] = ()) -> Panel:

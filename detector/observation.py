@@ -56,10 +56,7 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
     minutes = np.where(timed, np.floor_divide(np.where(timed, stamps, 0.0), 60), UNTIMED).astype(np.int64)
     labels: list[Labels] = list(zip(*(_texts(batch, name) for name in SERIES_LABELS), strict=True))
     row_minutes = minutes.tolist()
-    if first_rows is None:
-        keys = list(zip(row_minutes, labels, strict=True))
-    else:
-        keys = [(row_minutes[row], labels[row]) for row in first_rows.tolist()]
+    keys = list(zip(row_minutes, labels, strict=True)) if first_rows is None else [(row_minutes[row], labels[row]) for row in first_rows.tolist()]
     index: dict[tuple[int, Labels], int] = {}
     cell = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
     cells = list(index)
@@ -73,7 +70,7 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
     for name, signal in signals.items():
         visible = np.array(signal.visible(batch), dtype=bool)
         flagged = _judged(batch, signal, options, visible)
-        if request_of is not None:
+        if request_of is not None and first_rows is not None:
             visible = np.bitwise_or.reduceat(visible, first_rows)
             by_request: dict[int, Flag] = {}
             for row, flag in flagged.items():
@@ -87,7 +84,13 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
         for subtype in {flag.subtype for flag in flagged.values()}:
             rows = [request for request, flag in flagged.items() if flag.subtype == subtype]
             hit = np.bincount(cell[rows], minlength=len(cells))
-            seen.ledger.add(cell_minutes[hit > 0], list(compress(cell_labels, hit > 0)), f"{name}{SUBTYPE_MARK}{subtype}", np.zeros(int((hit > 0).sum()), np.int64), hit[hit > 0])
+            seen.ledger.add(
+                cell_minutes[hit > 0],
+                list(compress(cell_labels, hit > 0)),
+                f"{name}{SUBTYPE_MARK}{subtype}",
+                np.zeros(int((hit > 0).sum()), np.int64),
+                hit[hit > 0],
+            )
         flags[name] = flagged
     for name, flagged in flags.items():
         for request, flag in flagged.items():

@@ -102,7 +102,15 @@ def place(seen: Observation, span: Span, now: float) -> tuple[Window | None, tup
         seen.ledger.move(UNTIMED, window.end_minute - 1)
         notes.append(f"{untimed:,} requests bear no time; they are counted in the last minute")
     elif untimed:
-        could_not.append(CouldNot(f"{untimed:,} requests without a time", "they can't be placed inside or outside the window", "map `timestamp`, or judge with --all"))
+        could_not.append(
+            CouldNot(f"{untimed:,} requests without a time", "they can't be placed inside or outside the window", "map `timestamp`, or judge with --all")
+        )
     if ahead and window.end_minute <= newest + 1:
-        could_not.append(CouldNot(f"{ahead:,} requests from the future", f"they bear a time after {iso(newest * MINUTE)}, ahead of this machine's clock", "set the clocks, or name the window with --from and --to"))
+        could_not.append(
+            CouldNot(
+                f"{ahead:,} requests from the future",
+                f"they bear a time after {iso(newest * MINUTE)}, ahead of this machine's clock",
+                "set the clocks, or name the window with --from and --to",
+            )
+        )
     return window, tuple(notes), tuple(could_not)

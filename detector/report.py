@@ -47,5 +47,11 @@ def could_not_look(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:
         signal = signals().get(name)
         if signal is not None and tally.requests and seen.invisible.get(name, 0) >= tally.requests:
             needs = " or ".join(signal.needs)
-            entries.append(CouldNot(f"signal {name}", f"no request in this log shows it: it needs {needs}", f"log {needs}, or map it in detector.yml; rules on it are off for this log"))
+            entries.append(
+                CouldNot(
+                    f"signal {name}",
+                    f"no request in this log shows it: it needs {needs}",
+                    f"log {needs}, or map it in detector.yml; rules on it are off for this log",
+                )
+            )
     return entries

@@ -35,10 +35,16 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     window.add_argument("--from", dest="start", metavar="TIME", help="start, ISO 8601 (UTC where it bears no zone)")
     window.add_argument("--to", dest="end", metavar="TIME", help="end, exclusive")
     window.add_argument("--all", action="store_true", help="the whole log")
-    parser.add_argument("--source", metavar="PATH|URL", help="file, folder, glob, - for standard input, or http(s)://HOST:PORT/INDEX_PATTERN; default: the configuration's source")
+    parser.add_argument(
+        "--source",
+        metavar="PATH|URL",
+        help="file, folder, glob, - for standard input, or http(s)://HOST:PORT/INDEX_PATTERN; default: the configuration's source",
+    )
     parser.add_argument("--format-of", metavar="NAME", help="the log's format, where it is not recognised (detector formats list)")
     parser.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
-    parser.add_argument("--rules", metavar="DIR", action="append", default=[], help="rule file or folder instead of those that ship with detector; may be given more than once")
+    parser.add_argument(
+        "--rules", metavar="DIR", action="append", default=[], help="rule file or folder instead of those that ship with detector; may be given more than once"
+    )
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="what to print (default: %(default)s)")
     parser.add_argument("--every", metavar="DURATION", default="5m", help="distance of the evaluations inside the window (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read (default: %(default)s); the findings do not depend on it")

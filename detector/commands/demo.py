@@ -18,7 +18,11 @@ How it was made: {LOG.parent.name}/README.md in the package. The same by hand:
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `demo`."""
-    parser = commands.add_parser("demo", help="check a bundled log: no server, no configuration", description="Check a bundled log of real answers: no server, no configuration, no network.")
+    parser = commands.add_parser(
+        "demo",
+        help="check a bundled log: no server, no configuration",
+        description="Check a bundled log of real answers: no server, no configuration, no network.",
+    )
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="what to print (default: %(default)s)")
     parser.set_defaults(run=run)
 

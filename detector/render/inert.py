@@ -18,4 +18,6 @@ def plain(text: object, limit: int = MAX_LENGTH) -> str:
 
 def markdown(text: object, limit: int = MAX_LENGTH) -> str:
     """`plain` text with everything that Markdown or HTML would read as markup escaped."""
-    return "".join(f"\\{char}" if char in "\\`*_{}[]()#+!|~" else {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}.get(char, char) for char in plain(text, limit))
+    return "".join(
+        f"\\{char}" if char in "\\`*_{}[]()#+!|~" else {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}.get(char, char) for char in plain(text, limit)
+    )

@@ -29,7 +29,7 @@ def as_dict(report: Report) -> dict[str, Any]:
             "ignored": sum(tally.ignored.values()),
             "unreadable_reasons": dict(sorted(tally.unreadable.items())),
             "ignored_reasons": dict(sorted(tally.ignored.items())),
-            "places": {reason: places for reason, places in sorted(tally.places.items())},
+            "places": dict(sorted(tally.places.items())),
             "formats": dict(sorted(tally.formats.items())),
         },
         "findings": [_finding(finding) for finding in report.findings],

@@ -27,7 +27,9 @@ def _lines(report: Report) -> Iterator[str]:
     for note in (*report.notes, *(f"{count:,} {reason}" for reason, count in sorted(tally.notes.items()))):
         yield f"  {note}"
     if tally.ignored:
-        yield f"  {sum(tally.ignored.values()):,} lines are no answer: " + ", ".join(f"{count:,} {plain(reason)}" for reason, count in sorted(tally.ignored.items()))
+        yield f"  {sum(tally.ignored.values()):,} lines are no answer: " + ", ".join(
+            f"{count:,} {plain(reason)}" for reason, count in sorted(tally.ignored.items())
+        )
     incidents = list(dict.fromkeys(finding.incident for finding in report.findings))
     for incident in incidents:
         members = [finding for finding in report.findings if finding.incident == incident]

@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
-def open_source(
-    settings: Settings, source: str | None, *, jobs: int, format_of: str | None, span: Span, rules: Sequence[Rule], now: float
-) -> list[Source]:
+def open_source(settings: Settings, source: str | None, *, jobs: int, format_of: str | None, span: Span, rules: Sequence[Rule], now: float) -> list[Source]:
     """The partitions of the chosen log, at most `jobs`; one for a cluster, which shares out its own work.
 
     Args:

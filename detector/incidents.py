@@ -1,0 +1,298 @@
+"""Incidents: findings of one cause on one deployment over time, as a pure reducer. No clock, no store, no message: time and state are arguments.
+
+    advance(incidents, report, rules, now)  ->  (incidents, changes)
+
+`now` is the end of the judged window. An incident is *pending* until one of its rules has fired for the rule's `for`, *firing* after that, and *resolved* once
+its rules have been clean for `Policy.clean_seconds`. What could not be looked at holds an incident: it neither confirms nor resolves it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from detector.findings import SEVERITIES, Finding
+from detector.report import Report
+from detector.rules import Rule
+from detector.window import MINUTE
+
+State = Literal["pending", "firing", "resolved"]
+Kind = Literal["fired", "reopened", "escalated", "grew", "updated", "blind", "seen_again", "resolved", "merged"]
+
+REOPEN_SECONDS = 24 * 3600  # an incident that comes back within a day is the same one
+SHORTEST_CLEAN_SECONDS = 30 * MINUTE
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How calm the reducer is. `clean_windows`: rule windows without firing before an incident resolves, at least `shortest_clean` seconds."""
+
+    clean_windows: float = 2.0
+    shortest_clean: float = SHORTEST_CLEAN_SECONDS
+    reopen: float = REOPEN_SECONDS
+
+    def clean_seconds(self, rules: Iterable[Rule]) -> float:
+        """How long the incident's rules must be clean."""
+        windows = [rule.window_minutes * MINUTE for rule in rules]
+        return max([self.shortest_clean, *(self.clean_windows * window for window in windows)])
+
+
+@dataclass(frozen=True)
+class Incident:
+    """One incident. Times are seconds since 1970 UTC.
+
+    `id` never changes and holds no numbers or text of a log beyond the deployment's hash. `findings` are the latest of each rule and series. `since`: when its first rule began to
+    fire; `fired_at`: when it went from pending to firing; `active_at`: last evaluation at which a rule fired; `clean_from`: since when its rules
+    are clean (None: not clean, or not known to be). `blind_since`: since when it can't be looked at. `total_flagged` counts flagged requests of
+    the whole incident as far as seen. `opened` counts how often it was opened.
+    """
+
+    id: str
+    deployment: str | None
+    signals: tuple[str, ...]
+    rules: tuple[str, ...]
+    state: State
+    severity: str
+    since: float
+    active_at: float
+    fired_at: float | None = None
+    clean_from: float | None = None
+    blind_since: float | None = None
+    blind_why: str = ""
+    resolved_at: float | None = None
+    opened: int = 1
+    history: tuple[tuple[float, str], ...] = ()
+    findings: tuple[Finding, ...] = ()
+    series_seen: int = 0
+    peak_flagged: int = 0
+    acked_by: str | None = None
+    acked_at: float | None = None
+    snoozed_until: float | None = None
+    merged_into: str | None = None
+
+    @property
+    def open(self) -> bool:
+        return self.state != "resolved"
+
+    @property
+    def title(self) -> str:
+        """Title of the most important finding."""
+        return self.findings[0].title if self.findings else ", ".join(self.signals)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One change of one incident, with the reason for telling it now. `notify`: someone should hear of it; the others are only kept."""
+
+    kind: Kind
+    incident: Incident
+    reason: str
+    notify: bool
+
+
+@dataclass(frozen=True)
+class Advanced:
+    """All incidents after a run, and what changed, in the incidents' order."""
+
+    incidents: tuple[Incident, ...]
+    changes: tuple[Change, ...] = field(default=())
+
+
+def fingerprint(deployment: str | None, signal: str) -> str:
+    """The id of an incident that begins with this signal on this deployment: stable over runs and processes."""
+    return hashlib.sha256(f"{deployment or ''}\x1f{signal}".encode()).hexdigest()[:16]
+
+
+def advance(incidents: Sequence[Incident], report: Report, rules: Sequence[Rule], now: float, policy: Policy | None = None) -> Advanced:
+    """Incidents after this report. `info` findings open no incident. Order of findings and incidents does not matter."""
+    policy = policy or Policy()
+    known = {rule.id: rule for rule in rules}
+    kept: dict[str, Incident] = {incident.id: incident for incident in sorted(incidents, key=lambda entry: (entry.since, entry.id))}
+    changes: list[Change] = []
+    touched: set[str] = set()
+    for group in _groups(report.findings):
+        incident, merged = _match(kept, group, now, policy)
+        for other in merged:
+            kept[other.id] = gone = replace(other, state="resolved", resolved_at=now, merged_into=incident.id if incident else None)
+            touched.add(other.id)
+            if other.state == "firing":
+                changes.append(Change("merged", gone, "it turned out to be part of another incident", True))
+        before = incident
+        after = _opened(group) if incident is None else _continued(incident, group)
+        after = _judged(after, group, known, now)
+        kept[after.id] = after
+        touched.add(after.id)
+        change = _change(before, after, now)
+        if change is not None:
+            kept[after.id] = change.incident
+            changes.append(change)
+    blind = {entry.rule: entry.why for entry in _blindness(report, rules)}
+    for incident in list(kept.values()):
+        if incident.open and incident.id not in touched:
+            after, change = _quiet(incident, blind, known, now, policy)
+            kept[after.id] = after
+            if change is not None:
+                changes.append(change)
+    return Advanced(tuple(kept.values()), tuple(changes))
+
+
+@dataclass(frozen=True)
+class _Blind:
+    rule: str
+    why: str
+
+
+def _blindness(report: Report, rules: Sequence[Rule]) -> list[_Blind]:
+    """Rules that were not looked at in this run. A fault of the reading itself blinds every rule."""
+    found: list[_Blind] = []
+    for entry in report.could_not:
+        named = [rule.id for rule in rules if entry.what.startswith(f"rule {rule.id}") or entry.what == f"signal {rule.signal}"]
+        if not named and entry.blocking:
+            named = [rule.id for rule in rules]
+        found += [_Blind(rule, f"{entry.what}: {entry.why}") for rule in named]
+    return found
+
+
+def _groups(findings: Sequence[Finding]) -> list[tuple[Finding, ...]]:
+    """Findings of one incident key each, most important first; info findings are report lines and open nothing."""
+    groups: dict[str, list[Finding]] = {}
+    for finding in sorted(findings, key=Finding.rank):
+        if finding.severity != "info":
+            groups.setdefault(finding.incident, []).append(finding)
+    return [tuple(group) for group in groups.values()]
+
+
+def _match(kept: dict[str, Incident], group: tuple[Finding, ...], now: float, policy: Policy) -> tuple[Incident | None, list[Incident]]:
+    """The incident that a group belongs to (the oldest open one that shares a signal, else one resolved not long ago), and further open ones that it shows to be the same."""
+    deployment, signals = group[0].deployment, {finding.signal for finding in group}
+    related = [incident for incident in kept.values() if incident.deployment == deployment and signals & set(incident.signals)]
+    open_ones = [incident for incident in related if incident.open]
+    if open_ones:
+        return open_ones[0], open_ones[1:]
+    recent = [
+        incident for incident in related if incident.merged_into is None and incident.resolved_at is not None and now - incident.resolved_at <= policy.reopen
+    ]
+    if recent:
+        return max(recent, key=lambda incident: (incident.resolved_at or 0, incident.id)), []
+    # the same fault after a long time: the id is taken, so the old incident is opened again rather than overwritten
+    return kept.get(fingerprint(deployment, group[0].signal)), []
+
+
+def _opened(group: tuple[Finding, ...]) -> Incident:
+    first = group[0]
+    since = min(finding.firing[0] for finding in group)
+    return Incident(
+        id=fingerprint(first.deployment, first.signal),
+        deployment=first.deployment,
+        signals=(),
+        rules=(),
+        state="pending",
+        severity=first.severity,
+        since=since,
+        active_at=since,
+    )
+
+
+def _continued(incident: Incident, group: tuple[Finding, ...]) -> Incident:
+    if incident.open:
+        return incident
+    since = min(finding.firing[0] for finding in group)
+    return replace(
+        incident,
+        state="pending",
+        since=since,
+        fired_at=None,
+        resolved_at=None,
+        merged_into=None,
+        opened=incident.opened + 1,
+        signals=(),
+        rules=(),
+        findings=(),
+        acked_by=None,
+        acked_at=None,
+        snoozed_until=None,
+        history=(*incident.history, (since, "opened again"))[-20:],
+        series_seen=0,
+        peak_flagged=0,
+    )
+
+
+def _judged(incident: Incident, group: tuple[Finding, ...], known: dict[str, Rule], now: float) -> Incident:
+    """The incident with this run's findings folded in, and firing if one of them has fired for its rule's `for`."""
+    latest = {(finding.rule, tuple(sorted(finding.labels.items(), key=str))): finding for finding in (*incident.findings, *group)}
+    findings = tuple(sorted(latest.values(), key=Finding.rank))
+    active_at = max([incident.active_at, *(finding.firing[1] for finding in group)])
+    fires = incident.state == "firing" or any(_has_lasted(finding, known.get(finding.rule), incident.since) for finding in group)
+    return replace(
+        incident,
+        signals=tuple(sorted({*incident.signals, *(finding.signal for finding in group)})),
+        rules=tuple(sorted({*incident.rules, *(finding.rule for finding in group)})),
+        severity=max((incident.severity, *(finding.severity for finding in group)), key=SEVERITIES.index),
+        state="firing" if fires else "pending",
+        fired_at=incident.fired_at if incident.fired_at is not None else (now if fires else None),
+        since=min([incident.since, *(finding.firing[0] for finding in group)]),
+        active_at=active_at,
+        clean_from=active_at if active_at < now else None,
+        blind_since=None,
+        blind_why="",
+        findings=findings,
+        series_seen=max(incident.series_seen, len({finding.labels.get("pod") or str(sorted(finding.labels.items(), key=str)) for finding in findings})),
+        peak_flagged=max(incident.peak_flagged, max(finding.counts.flagged for finding in group)),
+    )
+
+
+def _has_lasted(finding: Finding, rule: Rule | None, since: float) -> bool:
+    """Prometheus' meaning of `for`: it has fired without a break for at least that long. A rule that no longer exists asks for nothing."""
+    begun = min(finding.firing[0], since) if since >= finding.firing[0] else finding.firing[0]
+    return finding.firing[1] - begun >= (rule.for_minutes * MINUTE if rule is not None else 0)
+
+
+def _change(before: Incident | None, after: Incident, now: float) -> Change | None:
+    was = None if before is None or not before.open else before.state
+    if after.state == "pending":
+        return None
+    loud = any(finding.notify for finding in after.findings)
+    if was != "firing":
+        if after.opened > 1:
+            return Change("reopened", after, f"it fires again, for the {_ordinal(after.opened)} time", loud)
+        return Change("fired", after, "a rule has fired for as long as it asks for", loud)
+    assert before is not None
+    if SEVERITIES.index(after.severity) > SEVERITIES.index(before.severity):
+        return Change("escalated", _noted(after, now, f"severity rose to {after.severity}"), f"severity rose from {before.severity} to {after.severity}", loud)
+    new_rules = sorted(set(after.rules) - set(before.rules))
+    if new_rules:
+        return Change("grew", _noted(after, now, f"also {', '.join(new_rules)}"), f"also fires: {', '.join(new_rules)}", loud)
+    if before.blind_since is not None:
+        return Change("seen_again", after, "it can be looked at again, and still fires", loud)
+    return Change("updated", after, "new counts", loud) if after.findings != before.findings else None
+
+
+def _quiet(incident: Incident, blind: dict[str, str], known: dict[str, Rule], now: float, policy: Policy) -> tuple[Incident, Change | None]:
+    """An open incident without a finding in this run: held when it could not be looked at, resolved when clean for long enough."""
+    why = next((blind[rule] for rule in incident.rules if rule in blind), None)
+    loud = any(finding.notify for finding in incident.findings)
+    if why is not None:
+        held = replace(incident, clean_from=None, blind_since=incident.blind_since if incident.blind_since is not None else now, blind_why=why)
+        told = incident.blind_since is None and incident.state == "firing"
+        return held, Change("blind", held, f"could not look: {why}; it is held as it was", loud) if told else None
+    if incident.blind_since is not None or incident.clean_from is None:
+        # what passed while nobody could look counts for nothing: the clean time begins now
+        incident = replace(incident, clean_from=now if incident.blind_since is not None else incident.active_at, blind_since=None, blind_why="")
+    clean_from = incident.clean_from if incident.clean_from is not None else now
+    if incident.state == "pending":
+        # Prometheus: a pending alert whose condition ends is dropped at once, without a word
+        return replace(incident, state="resolved", resolved_at=now), None
+    if now - clean_from < policy.clean_seconds(known[rule] for rule in incident.rules if rule in known):
+        return incident, None
+    done = _noted(replace(incident, state="resolved", resolved_at=now), now, "resolved")
+    return done, Change("resolved", done, f"clean for {round((now - clean_from) / MINUTE)} min", loud)
+
+
+def _noted(incident: Incident, at: float, what: str) -> Incident:
+    return replace(incident, history=(*incident.history, (at, what))[-20:])
+
+
+def _ordinal(number: int) -> str:
+    return f"{number}{'th' if 10 <= number % 100 <= 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th')}"
