@@ -224,7 +224,7 @@ def _judged(incident: Incident, group: tuple[Finding, ...], known: dict[str, Rul
     latest = {(finding.rule, tuple(sorted(finding.labels.items(), key=str))): finding for finding in (*incident.findings, *group)}
     findings = tuple(sorted(latest.values(), key=Finding.rank))
     active_at = max([incident.active_at, *(finding.firing[1] for finding in group)])
-    fires = incident.state == "firing" or any(_has_lasted(finding, known.get(finding.rule), incident.since) for finding in group)
+    fires = incident.state == "firing" or any(_has_lasted(finding, known.get(finding.rule), incident) for finding in group)
     return replace(
         incident,
         signals=tuple(sorted({*incident.signals, *(finding.signal for finding in group)})),
@@ -243,9 +243,10 @@ def _judged(incident: Incident, group: tuple[Finding, ...], known: dict[str, Rul
     )
 
 
-def _has_lasted(finding: Finding, rule: Rule | None, since: float) -> bool:
-    """Prometheus' meaning of `for`: it has fired without a break for at least that long. A rule that no longer exists asks for nothing."""
-    begun = min(finding.firing[0], since) if since >= finding.firing[0] else finding.firing[0]
+def _has_lasted(finding: Finding, rule: Rule | None, before: Incident) -> bool:
+    """Prometheus' meaning of `for`: it has fired without a break for at least that long. A pending incident is dropped at the first clean look, so a
+    rule that is part of it already has fired ever since. A rule that no longer exists asks for nothing."""
+    begun = min(finding.firing[0], before.since) if finding.rule in before.rules else finding.firing[0]
     return finding.firing[1] - begun >= (rule.for_minutes * MINUTE if rule is not None else 0)
 
 
