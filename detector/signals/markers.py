@@ -111,7 +111,7 @@ _TOOL = r"(?:tool_calls?|tool_response|tool_results?|tool_use|tool_call_name|fun
 
 SHAPES: tuple[Shape, ...] = (
     Shape("tag", "think", "open", ("<", "＜", "〈"), re.compile(rf"[<＜〈]\s{{0,2}}(?P<slash>/?)\s{{0,2}}(?i:{_PREFIX}?{_NAME})\s{{0,2}}[>＞〉]")),
-    Shape("half tag", "think", "half", ("think", "Think", "THINK"), re.compile(r"</(?i:think(?:ing)?)(?=\s|$)|<(?i:think(?:ing)?)(?=\s*(?:\n|$))|(?<![\w</\\|:.\[◁＜-])/(?i:think(?:ing)?)>")),
+    Shape("half tag", "think", "half", ("think", "Think", "THINK"), re.compile(r"</(?i:think(?:ing)?)(?=\s|$)|<(?i:think(?:ing)?)(?=\s*(?:\n|$))|(?<![\w</\\|:\[◁＜~*-])(?<![\s./]\.)(?<!^\.)/(?i:think(?:ing)?)>")),
     Shape("half tag", "think", "half", ("<thi", "</thi"), re.compile(r"</?thi(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?\Z")),
     Shape("half tag", "think", "half", ("think>", "Think>"), re.compile(r"\A\s{0,8}/?[Tt]hink(?:ing)?>")),
     Shape("pipe tag", "think", "open", ("<|", "<｜", "</|"), re.compile(r"</?[|｜](?P<slash>/?)(?i:(?=[\w▁]{0,24}(?:think|thought|reasoning))[\w▁]{3,40})[|｜]>")),
@@ -125,7 +125,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("gemma token", "special", "tool", ("<|t", "<|i", "<|a", "|>"), re.compile(r"<\|(?:tool(?:_call|_response)?|turn|image|audio|video)>|<(?:tool(?:_call|_response)?|turn|image|audio|video)\|>")),
     Shape("wide token", "special", "turn", ("<｜", "</｜"), re.compile(r"</?｜[^<>\n｜]{1,48}｜[^<>\n]{0,120}>")),
     Shape("dsml", "special", "tool", ("|DSML|",), re.compile(r"</?\|DSML\|[^<>\n]{0,120}>")),
-    Shape("half pipe token", "special", "half", ("|",), re.compile(rf"<\|{_ROLES}(?![\w|])|(?<![\w<|]){_ROLES}\|>|(?<![\w<|])\|{_ROLES}\|(?!\w+\|)>?")),
+    Shape("half pipe token", "special", "half", ("|",), re.compile(rf"<\|{_ROLES}\|?(?![\w|>])|(?<![\w<|]){_ROLES}\|>|(?<![\w<|])\|{_ROLES}\|(?!\w+\|)>?")),
     Shape("sentence token", "special", "eos", ("<s>", "</s>"), re.compile(r"</?s>")),
     Shape("word token", "special", "pad", ("<",), re.compile(
         r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|(?:start|end)_of_(?:turn|image|audio|video|utterance|text|sentence|role|file|message|speech|document|chunk|header)|unused\d{1,4}|extra_id_\d{1,4}|SPECIAL_\d{1,5}"

@@ -34,7 +34,7 @@ _CONNECTOR = re.compile(
 _NOUN = (
     r"(?:[Tt]ags?|[Tt]okens?|[Mm]arkers?|[Dd]elimiters?|[Ss]eparators?|[Ss]entinels?|[Ee]lements?|[Ss]equences?|[Ss]trings?|[Ss]ymbols?|[Ll]iterals?|[Pp]laceholders?|[Mm]arkup"
     r"|[Pp]airs?|[Bb]rackets?|[Ww]rappers?|[Hh]eaders?|[Tt]emplates?|[Tt]yped?|[Mm]arks?|[Bb]alises?|[Jj]etons?|[Mm]arqueurs?|[Ee]tiquetas?|[Mm]arcador(?:es)?|[Mm]arcas?|[Mm]arcator[ei]"
-    r"|Markierung(?:en)?|Zeichen(?:folge|kette)?n?|Kennung(?:en)?|Trennzeichen|[Tt]oken[sn]?|тег\w{0,3}|токен\w{0,3}|маркер\w{0,3}|строк\w{0,3}|символ\w{0,3}|thẻ|ký hiệu|etiket\w{0,5}|belirteç\w{0,5}|etichett[ae])"
+    r"|Markierung(?:en)?|Zeichen(?:folge|kette)?n?|Kennung(?:en)?|Trennzeichen|[Tt]oken[sn]?|[Тт]ег\w{0,3}|[Тт]окен\w{0,3}|[Мм]аркер\w{0,3}|[Сс]трок\w{0,3}|[Сс]имвол\w{0,3}|[Рр]азделител\w{0,3}|thẻ|ký hiệu|etiket\w{0,5}|belirteç\w{0,5}|etichett[ae])"
 )
 _NOUN_CJK = (
     r"(?:태그|토큰|마커|구분자|구분 기호|문자열|기호|표식|접두사|특수 ?문자|标签|標籤|标记|標記|令牌|符号|符號|分隔符|字符串|字串|词元|詞元|字符|タグ|トークン|マーカー|記号|文字列|区切り|目印|要素)"
@@ -56,7 +56,7 @@ _DETERMINER = re.compile(
     re.I,
 )
 _ABOUT = re.compile(
-    rf"(?i:tokeni[sz]er|chat ?template|parser|chatml|prompt|special token|stop token|end token|reasoning|fine-?tun|control token|\btokens?\b|\btags?\b|\bmarkers?\b|\bdelimiters?\b|\bBOS\b|\bEOS\b|regex|vocab)|{_NOUN_CJK}|템플릿|파서|프롬프트|模板|解析|提示词|テンプレート|パーサ|プロンプト"
+    rf"(?i:tokeni[sz]er|chat ?template|parser|chatml|prompt|special token|stop token|end token|reasoning|fine-?tun|control token|\btokens?\b|\btags?\b|\bmarkers?\b|\bdelimiters?\b|\bBOS\b|\bEOS\b|regex|vocab|\bleak|\bv?LLMs?\b|SGLang|llama\.cpp|\bMTP\b|speculative|stream(?:ed|ing)|detokeni|</?think|\[/?THINK|im_(?:start|end)|endoftext|eot_id)|{_NOUN_CJK}|템플릿|파서|프롬프트|模板|解析|提示词|テンプレート|パーサ|プロンプト"
 )
 
 _PARTICLE = re.compile(

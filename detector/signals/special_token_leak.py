@@ -48,6 +48,7 @@ _SUBTYPES: dict[Role, str] = {
     "half": "half_token",
 }
 _RAW_MARKUP = frozenset({"tool", "answer"})  # what the parsers, not the tokenizer, take out
+_ANSWER_NAMES = frozenset({"answer", "response", "final_answer"})
 _HTML = re.compile(r"</?(?:p|b|i|u|li|ul|ol|div|span|td|tr|table|a|br|em|strong|del|ins|h[1-6]|html|body|img|font|center|sup|sub)\b[^<>]{0,200}>", re.I)
 STRIKE_CHARACTERS = 300  # longest text between <s> and </s> that is taken for strikethrough
 WRAPPED_CHARACTERS = 30  # an answer of this length that stands wholly between <s> and </s> is a sequence with its BOS and EOS
@@ -127,24 +128,23 @@ def _leaks(text: str, hits: list[Hit], record: Record, *, in_reasoning: bool = F
     if not hits:
         return []
     around = Surroundings(text, hits)
+    leaks = [hit for index, hit in enumerate(hits) if not around.is_mention(index)]
+    if not leaks or not (record.user_text or record.system_text or record.stop):
+        return leaks
+    trails = _only_trails(text, leaks)
     templates = speaks_of_templates(record)
     asked: dict[str, bool] = {}
-    leaks = []
-    for index, hit in enumerate(hits):
+    for hit in leaks:
         literal = text[hit.start : hit.end]
-        if around.is_mention(index):
-            continue
         if literal not in asked:
-            asked[literal] = requested(record, literal) or ((templates or names_marker(record, literal)) and not _only_trails(text, hits))
-        if not asked[literal]:
-            leaks.append(hit)
-    return leaks
+            asked[literal] = requested(record, literal) or ((templates or names_marker(record, literal)) and not trails)
+    return [hit for hit in leaks if not asked[text[hit.start : hit.end]]]
 
 
 def _only_trails(text: str, hits: list[Hit]) -> bool:
     """All tokens stand at the very end, glued to the last sentence: no template that was asked for."""
     at = hits[0].start
-    return not _without(text[at:], [Hit(hit.start - at, hit.end - at, hit.role, hit.family, hit.name) for hit in hits]).strip() and text[at - 1 : at] in tuple(".!?。！？")
+    return not _without(text[at:], [Hit(hit.start - at, hit.end - at, hit.role, hit.family, hit.name) for hit in hits]).strip() and text[at - 1 : at] in tuple(".!?。！？`\n")
 
 
 def _without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit]:
@@ -195,9 +195,9 @@ def _balanced_answers(text: str, hits: list[Hit]) -> set[int]:
     thinking = bool(find(text, "think"))
     for index, hit in enumerate(hits):
         literal = text[hit.start : hit.end]
-        if not literal.endswith(("answer>", "response>")):
-            continue
         name = literal.strip("</>")
+        if name not in _ANSWER_NAMES:
+            continue
         if not literal.startswith("</"):
             waiting[name] = index
             continue

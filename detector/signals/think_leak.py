@@ -97,6 +97,8 @@ def _judge_arguments(record: Record, options: SignalOptions) -> Flag | None:
             continue
         file_call = index < len(names) and is_file_call(names[index])
         for value in argument_values(arguments):
+            if any(hit.start == 0 and hit.end == len(value.strip()) for hit in find(value.strip(), "think")):
+                continue  # the argument is the marker itself: something to search for
             leaks = _leaks(value, sorted(find(value, "think") + _custom(value, options), key=lambda hit: hit.start), record)
             if file_call and "\n" in value.strip():  # a file about parsers or templates holds markers; a forced end of thinking is a closer alone
                 leaks = [hit for hit in leaks if hit.role == "close"] if not any(hit.role == "open" for hit in leaks) else []
@@ -159,7 +161,7 @@ def _is_structure(text: str, hit: Hit) -> bool:
 def _enclosing_element(text: str) -> tuple[int, int] | None:
     """Span inside an element of the request's own that holds the whole answer, or that comes before the first marker; None where there is none."""
     match = _ELEMENT.match(text)
-    if match is None or find(match.group(), "think") or find(match.group(), "special"):
+    if match is None or find(match.group(), "think") or (find(match.group(), "special") and match.group(1) != "response"):
         return None
     if match.group(1) is None:
         return match.end(), len(text)
