@@ -1,0 +1,144 @@
+"""How noisy a series is by itself: weights over a grid of clustering and spread, instead of one guess of each.
+
+A window of length w with mean M has variance `clustering * M + spread_w * M²`. Clustering: failures come in groups (retries). Spread: the rate itself wanders;
+it depends on the window's length, because a window longer than the wandering averages some of it away. The grid is weighed by
+
+* the likelihood of the series' own past windows, each as forecast at its own start from what was known then (so forecast error is in it);
+* what the shorter windows of the same series said: clustering is kept, spread may stay, fall by two grid steps or rise by one (`_STEP`);
+* a prior that the other series of the panel agree on (expectation-maximisation), pulled to `BUILT_IN` with the weight of `_PRIOR_SERIES` series: a single
+  series is judged with nearly the built-in prior, a fleet of hundreds with its own.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.detectors.forecast import BLOCK, DAY, Forecast
+from detector.detectors.negative_binomial import log_pmf, tail
+
+Floats = npt.NDArray[np.float64]
+
+_CLUSTERING = np.array([1.02, 1.3, 2.0, 3.0, 5.0, 8.0])
+_SPREAD = np.array([0.005, 0.02, 0.06, 0.12, 0.25, 0.5])
+CELL_CLUSTERING = np.repeat(_CLUSTERING, _SPREAD.size)  # (cells,): the grid, flat
+CELL_SPREAD = np.tile(_SPREAD, _CLUSTERING.size)
+CELLS = CELL_CLUSTERING.size
+
+# Grid weights of 10-minute windows, rows by clustering, columns by spread: what 15 rounds of expectation-maximisation find in the worlds of bench/spike.py
+# (`python bench/spike.py --fit-prior`, tuning seeds), in per mille; a tenth of the mass is spread evenly, so that nothing is impossible.
+BUILT_IN = (
+    np.array(
+        [
+            [216, 62, 73, 124, 89, 34],
+            [17, 15, 14, 21, 7, 6],
+            [6, 10, 7, 29, 20, 8],
+            [17, 13, 12, 17, 12, 8],
+            [7, 5, 6, 8, 10, 8],
+            [14, 11, 13, 15, 15, 47],
+        ],
+        np.float64,
+    )
+    / 1016
+).reshape(-1)
+_PRIOR_SERIES = 10.0  # chosen between 1 and 40 on tuning seeds, where it hardly matters
+_ROUNDS = 15
+_CARRIED_FLOOR = 1e-6  # longer windows may overrule shorter ones, however sure those are
+_STEP_DOWN, _STEP_UP, _STEP_MASS = 2, 1, 0.9
+_BLOCKS_A_DAY = DAY // BLOCK
+_NEGLIGIBLE = 1e-9  # weights below it can't matter at the tail probabilities that are asked for
+_CHUNK = 1 << 15  # windows whose likelihood is computed at once: bounds memory at about 50 MB
+
+
+def _step() -> Floats:
+    """Chance of each spread at the next longer window, given the spread at this one: (spread, spread), rows sum to one."""
+    size = _SPREAD.size
+    step = np.full((size, size), (1 - _STEP_MASS) / size)
+    for i in range(size):
+        near = slice(max(0, i - _STEP_DOWN), min(size, i + _STEP_UP + 1))
+        step[i, near] += _STEP_MASS / (near.stop - near.start)
+    return step
+
+
+_STEP = _step()
+
+
+class Dispersion:
+    """Weights over the grid, per series, window length and day.
+
+    Args:
+        forecast: rates of the panel. windows: lengths in minutes, ascending; each divides six hours. days: how many days of past windows are weighed.
+    """
+
+    def __init__(self, forecast: Forecast, windows: tuple[int, ...], days: int) -> None:
+        self._forecast, self._windows, self._days = forecast, windows, days
+        self._likelihoods: dict[tuple[int, int], Floats] = {}
+        self._weights: dict[int, dict[int, Floats]] = {}
+
+    def at(self, day: int) -> dict[int, Floats]:
+        """Weights as known at a day's first midnight, by window length: each (n_series, cells), rows sum to one."""
+        if day not in self._weights:
+            keep = self._forecast.kept(day).astype(np.float64)
+            weights: dict[int, Floats] = {}
+            carried = np.zeros((len(keep), CELLS))
+            for window in self._windows:
+                likelihood = np.zeros((len(keep), CELLS))
+                for back in range(self._days):
+                    stop = keep.shape[1] - back * _BLOCKS_A_DAY
+                    likelihood += np.einsum("sbc,sb->sc", self._likelihood(day - 1 - back, window), keep[:, stop - _BLOCKS_A_DAY : stop])
+                weights[window] = weigh(likelihood + carried, np.any(likelihood != 0, axis=1))
+                carried = np.log((weights[window].reshape(len(keep), _CLUSTERING.size, -1) @ _STEP).reshape(len(keep), -1) + _CARRIED_FLOOR)
+            self._weights[day] = weights
+        return self._weights[day]
+
+    def _likelihood(self, day: int, window: int) -> Floats:
+        """Log likelihood of one day's windows, summed by six-hour block: (n_series, blocks of a day, cells)."""
+        key = (day, window)
+        if key not in self._likelihoods:
+            forecast = self._forecast
+            width = window // forecast.panel.step
+            number = np.arange(DAY // window)
+            starts = forecast.midnight_bin(day) + number * width
+            inside = (starts >= 0) & (starts + width <= forecast.panel.bins)
+            starts, block = starts[inside], number[inside] * window // BLOCK
+            series = len(forecast.requests)
+            result = np.zeros((series * _BLOCKS_A_DAY, CELLS))
+            if starts.size:
+                requests = forecast.requests[:, starts + width] - forecast.requests[:, starts]
+                flagged = forecast.flagged[:, starts + width] - forecast.flagged[:, starts]
+                known = forecast.at(day, starts)
+                rows, columns = np.nonzero((requests > 0) & (known.requests > 0))
+                for low in range(0, rows.size, _CHUNK):
+                    row, column = rows[low : low + _CHUNK], columns[low : low + _CHUNK]
+                    mean = np.maximum(requests[row, column] * known.rate[row, column], 1e-6)
+                    ratio = CELL_CLUSTERING[:, None] * (1 + mean / (known.events[row, column] + 1)) + CELL_SPREAD[:, None] * mean
+                    values = log_pmf(flagged[row, column].astype(np.float64), mean, ratio)
+                    cell = row * _BLOCKS_A_DAY + block[column]
+                    first = np.flatnonzero(np.diff(cell, prepend=-1))  # rows and columns ascend, so equal cells stand together
+                    result[cell[first]] += np.add.reduceat(values, first, axis=1).T
+            self._likelihoods[key] = result.reshape(series, _BLOCKS_A_DAY, CELLS)
+        return self._likelihoods[key]
+
+
+def weigh(likelihood: Floats, informed: npt.NDArray[np.bool_], built_in: Floats = BUILT_IN) -> Floats:
+    """Posterior weights (n_series, cells) of log likelihoods under a prior that the informed series and `_PRIOR_SERIES` built-in ones agree on."""
+    weight = np.exp(likelihood - likelihood.max(axis=1, keepdims=True))
+    prior = built_in
+    known = weight[informed]
+    for _ in range(_ROUNDS if len(known) else 0):
+        post = known * prior
+        post /= post.sum(axis=1, keepdims=True)
+        prior = (post.sum(axis=0) + _PRIOR_SERIES * built_in) / (len(known) + _PRIOR_SERIES)
+    post = weight * prior
+    return np.asarray(post / post.sum(axis=1, keepdims=True))
+
+
+def mixture_tail(count: Floats, mean: Floats, events: Floats, weights: Floats) -> Floats:
+    """P(X >= count) averaged over the grid: all (n,), `weights` (n, cells); `events`: flagged requests that the mean's rate rests on."""
+    p = np.zeros(count.shape)
+    for cell in range(CELLS):
+        some = np.flatnonzero(weights[:, cell] > _NEGLIGIBLE)
+        m = mean[some]
+        spread = CELL_SPREAD[cell] + CELL_CLUSTERING[cell] / (events[some] + 1)
+        p[some] += weights[some, cell] * tail(count[some], m, CELL_CLUSTERING[cell] * m + spread * m * m)
+    return p

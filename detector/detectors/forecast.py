@@ -1,0 +1,152 @@
+"""What a series' own past says about its rate at any moment: robust, decayed, shrunk. Pure arithmetic on counts; conditions on the number of requests.
+
+Everything that is known at a moment `u` comes from counts before `u`: whole six-hour blocks up to the last midnight UTC before `u` (screened: blocks that
+stick out are left out, so that a past incident does not hide the next one), and the bins since that midnight as they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from detector.detectors.negative_binomial import tail
+from detector.detectors.window_sums import totals_before
+from detector.ledger import Panel
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+DAY = 1440  # minutes
+BLOCK = 360  # minutes; unit of screening and decay
+_SCREENINGS = 4  # at most so many blocks of a series are left out
+_SCREEN_P = 1e-4  # tail probability below which a block sticks out; with _SCREEN_EVENTS and _SCREEN_RATIO from the NB v2 measurements
+_SCREEN_EVENTS = 4
+_SCREEN_RATIO = 2.5
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """Rates at given moments, all arrays (n_series, n_moments); `events` flagged requests and `requests` requests are what they rest on."""
+
+    rate: Floats
+    events: Floats
+    requests: Floats
+
+
+@dataclass(frozen=True)
+class _Midnight:
+    """What is known at one midnight: screened blocks (n_series, n_blocks) and sums over the baseline (n_series,)."""
+
+    bin: int
+    keep: Bools
+    flagged: Floats
+    requests: Floats
+    recent_flagged: Floats
+    recent_requests: Floats
+    fleet_flagged: float
+    fleet_requests: float
+
+
+class Forecast:
+    """Rates of every series of a panel.
+
+    Args:
+        panel: counts; its step must divide six hours, its start must be a multiple of the step.
+        baseline: minutes of past that give the rate. history: minutes of past that are screened (at least `baseline`).
+        half_life: days after which a count weighs half. prior_events: weight, in events, of the undecayed baseline.
+    """
+
+    def __init__(self, panel: Panel, baseline: int, history: int, half_life: float, prior_events: float) -> None:
+        if BLOCK % panel.step or panel.start % panel.step:
+            raise ValueError(f"bins of {panel.step} minutes from minute {panel.start} do not make up six-hour blocks")
+        self.panel = panel
+        self.requests, self.flagged = totals_before(panel.requests), totals_before(panel.flagged)
+        self.baseline_blocks = max(1, round(baseline / BLOCK))
+        self.history_blocks = max(self.baseline_blocks, round(history / BLOCK))
+        self.half_life, self.prior_events = half_life, prior_events
+        self._first_block = panel.start // BLOCK
+        self._block_requests, self._block_flagged = self._blocks(self.requests), self._blocks(self.flagged)
+        self._midnights: dict[int, _Midnight] = {}
+
+    def day_of(self, moment: Ints) -> Ints:
+        """Days since 1970 UTC of bin indexes."""
+        return (self.panel.start + moment * self.panel.step) // DAY
+
+    def midnight_bin(self, day: int) -> int:
+        """Bin index (negative: before the panel) at which a day begins."""
+        return (day * DAY - self.panel.start) // self.panel.step
+
+    def kept(self, day: int) -> Bools:
+        """(n_series, history blocks): which of the blocks before a midnight do not stick out."""
+        return self._midnight(day).keep
+
+    def at(self, day: int, moments: Ints) -> Expectation:
+        """The rates at bin indexes that all lie in one day."""
+        known = self._midnight(day)
+        start = max(known.bin, 0)
+        flagged_today = (self.flagged[:, moments] - self.flagged[:, [start]]).astype(np.float64)
+        requests_today = (self.requests[:, moments] - self.requests[:, [start]]).astype(np.float64)
+        fleet = (known.fleet_flagged + flagged_today.sum(0) + 0.5) / (known.fleet_requests + requests_today.sum(0) + 1)
+        events, requests = known.flagged[:, None] + flagged_today, known.requests[:, None] + requests_today
+        level = (events + 0.5) / (requests + 0.5 / fleet)
+        recent = known.recent_flagged[:, None] + flagged_today + self.prior_events
+        rate = recent / (known.recent_requests[:, None] + requests_today + self.prior_events / level)
+        return Expectation(np.minimum(rate, 1.0), np.minimum(recent, events + 0.5), requests)
+
+    def _blocks(self, totals: Ints) -> Ints:
+        edges = (
+            np.arange(self._first_block, (self.panel.start + self.panel.bins * self.panel.step) // BLOCK + 2) * BLOCK - self.panel.start
+        ) // self.panel.step
+        at = np.clip(edges, 0, self.panel.bins)
+        return totals[:, at[1:]] - totals[:, at[:-1]]
+
+    def _past(self, blocks: Ints, last: int) -> Floats:
+        """The `history_blocks` blocks before absolute block `last`; blocks before the panel are empty."""
+        stop = last - self._first_block
+        start = stop - self.history_blocks
+        past = np.zeros((len(blocks), self.history_blocks))
+        if stop > 0:
+            past[:, max(0, -start) :] = blocks[:, max(0, start) : stop]
+        return past
+
+    def _midnight(self, day: int) -> _Midnight:
+        if day not in self._midnights:
+            last = day * DAY // BLOCK
+            n, k = self._past(self._block_requests, last), self._past(self._block_flagged, last)
+            keep = screened(n, k)
+            recent = slice(self.history_blocks - self.baseline_blocks, None)
+            n, k = n[:, recent], k[:, recent]
+            kept_n, kept_k = n * keep[:, recent], k * keep[:, recent]
+            age = (np.arange(self.baseline_blocks, 0, -1) - 0.5) * BLOCK / DAY
+            weight = 0.5 ** (age / self.half_life)
+            self._midnights[day] = _Midnight(
+                self.midnight_bin(day), keep, kept_k.sum(1), kept_n.sum(1), kept_k @ weight, kept_n @ weight, float(k.sum()), float(n.sum())
+            )
+        return self._midnights[day]
+
+
+def screened(requests: Floats, flagged: Floats) -> Bools:
+    """Blocks to keep, (n_series, n_blocks): the block that sticks out most against all others is left out, again and again, a few times.
+
+    Whole blocks, not bins: where less than one event per bin is expected, down-weighting single bins would throw every event away.
+    """
+    keep = np.ones(requests.shape, bool)
+    for _ in range(_SCREENINGS):
+        events = (flagged * keep).sum(1, keepdims=True) - flagged * keep
+        others = (requests * keep).sum(1, keepdims=True) - requests * keep
+        expected = np.maximum(requests * (events + 0.5) / (others + 50), 1e-9)
+        outlier = keep & (flagged >= _SCREEN_EVENTS) & (flagged > _SCREEN_RATIO * expected) & (others > 0)
+        if not outlier.any():
+            break
+        p = np.ones(requests.shape)
+        m = expected[outlier]
+        p[outlier] = tail(flagged[outlier], m, 2 * m + m * m * (0.25 + 2 / (np.broadcast_to(events, p.shape)[outlier] + 1)))
+        worst = p.argmin(1)
+        rows = np.flatnonzero(p[np.arange(len(p)), worst] < _SCREEN_P)
+        if not rows.size:
+            break
+        keep[rows, worst[rows]] = False
+    return keep
