@@ -81,6 +81,7 @@ class Format:
         rank: lower is asked first when several formats could claim a document (specific before general).
         keys: top-level keys of which an object of this format has at least one, so that others need not be asked; empty: ask for every object.
         lines: this format also takes text (log lines, recorded streams).
+        other_lines: text lines that no format recognises and that follow a document of this one are given to it: they are the rest of its log.
         joiner: makes the reader of a stream in which documents are joined; None: every document stands alone and `read` is given one at a time.
         trust: which finish reasons can be believed, one line.
         units: units of durations and times as this log writes them, and whose clock and zone, one line.
@@ -97,6 +98,7 @@ class Format:
     rank: int = 50
     keys: frozenset[str] = frozenset()
     lines: bool = True
+    other_lines: bool = False
     joiner: Callable[[], Joiner] | None = None
     trust: str = ""
     units: str = ""

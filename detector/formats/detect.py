@@ -7,12 +7,14 @@ rejections in the order of the log. Memory is flat: formats that join documents 
 from __future__ import annotations
 
 import heapq
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from detector.errors import ConfigError
 from detector.formats.base import Document, Format, Joiner, Json, Outcome, Placed, Rejected, formats
+from detector.formats.log_lines import access
 from detector.formats.wrapping import Peeler
 from detector.record import Record
 
@@ -20,11 +22,14 @@ _SHAPES = 4096  # remembered sets of top-level keys; an index has tens
 _EVIDENCE = 5  # places remembered per format
 _ASK_TEXT = 65_536  # characters of a line that formats are asked about: evidence stands at its head
 
+_JSON_START = re.compile(r"\s*(?:\{|\[\s*[\[{\"])")
+
 CUT = "JSON that is cut off or broken"
 NO_LOG_LINE = "text that no format recognises"
-OTHER_LINE = "log line that is no answer"
+ACCESS_LINE = "access line"
 OTHER_DOCUMENT = "document that no format recognises"
 OTHER_LOG_DOCUMENT = "application log message, no answer"
+FAULT = "fault in a reader of detector"
 NOT_A_DOCUMENT = "a bare value instead of an object"
 
 
@@ -104,21 +109,31 @@ class Reader:
         self._joiners: dict[str, Joiner] = {}
         self._waiting: list[tuple[int, int, Record | Rejected]] = []  # heap by position
         self._serial = 0
-        self._log_format: Format | None = None  # last format that took a text line: what follows may be its other lines
+        self._log_format: Format | None = None  # last format of an engine's log: text that no format recognises is its other lines
         self.found: Counter[str] = Counter()
         self.evidence: dict[str, list[tuple[str, str]]] = {}
 
     def feed(self, documents: Iterable[Document]) -> Iterator[Record | Rejected]:
         """Outcomes that these raw documents settle."""
         for raw in documents:
-            for document in self._peeler.feed(raw):
-                self._route(document)
+            try:
+                documents_inside = self._peeler.feed(raw)
+            except Exception as error:
+                self._wait(0, Rejected(raw, f"{FAULT} in a wrapping: {type(error).__name__}"))
+                documents_inside = []
+            for document in documents_inside:
+                self._guarded(document)
             yield from self._settled()
+
+    @property
+    def is_waiting(self) -> bool:
+        """The next document is announced by the last one, so it must come through here too."""
+        return self._peeler.is_waiting
 
     def finish(self) -> Iterator[Record | Rejected]:
         """Outcomes of everything that was held back."""
         for document in self._peeler.finish():
-            self._route(document)
+            self._guarded(document)
         for joiner in self._joiners.values():
             self._take(joiner.finish(), None)
         self._joiners = {}
@@ -134,22 +149,35 @@ class Reader:
             return self._only.recognise(body)
         return self._detector.detect(body)
 
+    def _guarded(self, document: Document) -> None:
+        """One hostile document must not end the reading of a log: a fault of ours is counted with its place, and is a bug to report."""
+        try:
+            self._route(document)
+        except Exception as error:
+            self._wait(document.position, Rejected(document, f"{FAULT}: {type(error).__name__}"))
+
     def _route(self, document: Document) -> None:
         body = document.body
         if self._only is not None:
             found: Detection | None = Detection(self._only, "named by the caller")
         else:
             found = self._detector.detect(body)
+        if found is None and isinstance(body, str) and self._log_format is not None and not _JSON_START.match(body):
+            self._give(document, self._log_format)
+            return
         if found is None:
             self._take((self._unclaimed(document),), document)
             return
         fmt = found.format
-        if isinstance(body, str):
+        if fmt.other_lines:
             self._log_format = fmt
         self.found[fmt.name] += 1
         seen = self.evidence.setdefault(fmt.name, [])
         if len(seen) < _EVIDENCE:
             seen.append((found.evidence, document.place))
+        self._give(document, fmt)
+
+    def _give(self, document: Document, fmt: Format) -> None:
         joiner = self._joiners.get(fmt.name)
         if joiner is None:
             if fmt.joiner is None:
@@ -161,10 +189,10 @@ class Reader:
     def _unclaimed(self, document: Document) -> Rejected:
         body = document.body
         if isinstance(body, str):
-            if body.lstrip()[:1] in ("{", "["):
+            if _JSON_START.match(body):
                 return Rejected(document, CUT)
-            if self._log_format is not None:
-                return Rejected(document, OTHER_LINE, ignored=True)
+            if access(body) is not None:
+                return Rejected(document, ACCESS_LINE, ignored=True)
             return Rejected(document, NO_LOG_LINE)
         if isinstance(body, dict):
             message = body.get("message", body.get("msg"))

@@ -45,6 +45,11 @@ class Peeler:
                 body = body.get("doc") or body.get("upsert")
         return self._numbered(chain(self._peel(Piece(body, envelope, raw.place), "", _DEPTH), self._crowded()))
 
+    @property
+    def is_waiting(self) -> bool:
+        """An action line announced a document: the next one is not what it would be alone."""
+        return self._action is not None
+
     def finish(self) -> list[Document]:
         """Lines of which the last piece never came, as far as they got."""
         return self._numbered(inner for stream in self._open.streams() for inner in self._close(stream, _DEPTH))
@@ -179,6 +184,8 @@ class Peeler:
                 return
         if head[:1] in ("{", "["):
             inner = decoded(head)
+            if isinstance(inner, str) and head[0] == "[":  # a date in brackets
+                inner = self._json_tail(line.text) or inner
             if not isinstance(inner, str) and depth:
                 yield from self._peel(Piece(inner, known, piece.place), stream, depth - 1)
             elif head[:1] == "{" and not stream.endswith("/whole") and head[-1:] != "}":

@@ -20,18 +20,23 @@ _SSE_START = re.compile(r"data: ?[\[{]|event: ?[\w.]+$")
 _CHUNK_ID = re.compile(r'"id": ?"([^"]{1,200})"')
 _CSV_CELL = re.compile(r'"?[@\w][@\w. ()/\[\]-]{0,80}"?')
 _CSV_COLUMNS = frozenset(
-    ("@timestamp", "timestamp", "time", "starttime", "start_time", "message", "line", "log", "body", "content", "output", "response", "textpayload")
-    + ("request_id", "trace_id", "_source", "_index", "finish_reason", "completion_tokens", "jsonpayload")
+    (
+        *("@timestamp", "timestamp", "time", "starttime", "start_time", "message", "line", "log", "body", "content", "output", "response", "textpayload"),
+        *("request_id", "trace_id", "_source", "_index", "finish_reason", "completion_tokens", "jsonpayload"),
+    )
 )
+_JSON_START = re.compile(r"\s*(?:\{|\]|\[\s*(?:$|[\[{\"\]]))")  # a date in brackets is none
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]')
 
 
 def raw_documents(lines: Iterable[str], name: str) -> Iterator[Document]:
     """Raw documents of a file; `place` is `name:line`. Blank lines are nothing, a byte order mark and record separators are dropped."""
-    return _Lines(name).read(lines)
+    return LineFeed(name).read(lines)
 
 
-class _Lines:
+class LineFeed:
+    """Lines to raw documents, one line at a time (`feed`, then `finish`) or all at once (`read`)."""
+
     def __init__(self, name: str) -> None:
         self._name = name
         self._held: list[tuple[int, str]] = []  # lines of the open document
@@ -45,20 +50,31 @@ class _Lines:
         numbered = ((number, line) for number, line in enumerate(lines, start=1))
         first = True
         for number, line in numbered:
-            line = line.rstrip("\r\n")
             if first:
                 line = line.removeprefix("\ufeff")
-            line = line.removeprefix("\x1e")
-            if not line.strip():
-                if self._mode == "event":
-                    self._held.append((number, line))
-                continue
-            if first and is_csv_header(line):
-                yield from self._table(line, numbered)
+            if first and line.strip() and is_csv_header(line.rstrip("\r\n")):
+                yield from self._table(line.rstrip("\r\n"), numbered)
                 return
-            first = False
+            first = first and not line.strip()
+            yield from self.feed(number, line)
+        yield from self.finish()
+
+    def feed(self, number: int, line: str) -> Iterator[Document]:
+        """Documents that one more line completes; `number` is its place in the file."""
+        line = line.rstrip("\r\n").removeprefix("\x1e")
+        if line.strip():
             yield from self._line(number, line)
+        elif self._mode == "event":
+            self._held.append((number, line))
+
+    def finish(self) -> Iterator[Document]:
+        """What is still open at the end."""
         yield from self._flush()
+
+    @property
+    def is_open(self) -> bool:
+        """A document of several lines is being put together, so the next line may belong to it."""
+        return bool(self._held) or self._in_array
 
     def _line(self, number: int, line: str) -> Iterator[Document]:
         if self._mode == "sse":
@@ -84,8 +100,7 @@ class _Lines:
             self._mode = "sse"
             yield from self._sse(number, line)
             return
-        start = line.lstrip()[:1]
-        if start not in "{[]":
+        if not _JSON_START.match(line):
             yield self._document(number, line)
             return
         bare = line.strip()

@@ -1,0 +1,43 @@
+"""Lines that engines, routers and their web servers write beside answers: access lines, periodic statistics, start-up and progress."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+_ACCESS = re.compile(r'([\w.:\[\]-]+) - "([A-Z]{3,7}) (\S+) HTTP/[\d.]+" (\d{3})(?: (\w[\w -]*))?')
+_STATISTICS = re.compile(r"throughput(?: \(token/s\))?[:=]|Running: \d+ reqs|Decode batch|Prefill batch|KV cache usage|SpecDecoding metrics|cache hit rate")
+GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/generate", "/generate_stream", "/chat/completions")
+_FAILED = frozenset((408, *range(500, 600)))
+
+
+class Access(NamedTuple):
+    """One line of an access log: `path` without its query."""
+
+    client: str
+    method: str
+    path: str
+    status: int
+
+
+def access(line: str) -> Access | None:
+    """The access line (uvicorn, gunicorn) in this text, if it is one."""
+    if " HTTP/" not in line:
+        return None
+    match = _ACCESS.search(line, 0, 2000)
+    return Access(match[1], match[2], match[3].partition("?")[0], int(match[4])) if match else None
+
+
+def is_generation(path: str) -> bool:
+    """The path asks for an answer."""
+    return path.endswith(GENERATION_PATHS)
+
+
+def failed_generation(line: Access) -> bool:
+    """A request for an answer that the server could not serve: a closed outcome even where no other line tells of it."""
+    return line.status in _FAILED and is_generation(line.path)
+
+
+def is_statistics(line: str) -> bool:
+    """A periodic line of figures."""
+    return _STATISTICS.search(line, 0, 2000) is not None

@@ -1,0 +1,59 @@
+"""Ray Serve LLM: replica lines of Ray around vLLM's own log, as text with an actor prefix or as Ray's JSON log records."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.vllm_calls import Calls
+
+_ACTOR = re.compile(
+    r"\((?:ServeReplica:[^)\s]{1,200}|ServeController|ProxyActor|HTTPProxyActor|RayWorkerWrapper|EngineCore_DP\d+|_EngineBackgroundProcess|\w*Actor\w*) "
+    r"pid=\d+(?:, ip=[\w.:]+)?\) "
+)
+_REPLICA = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \w+ \w{8} (?:[\w-]{8,40} )?(?:/\S* )?(?:--|[\w.]+:\d+ -)")
+_RECORD_KEYS = frozenset(("replica", "component_name", "component_id", "deployment", "actor_name", "serve_access_log"))
+
+
+def _recognise(body: Json) -> str | None:
+    if isinstance(body, str):
+        if _ACTOR.match(body):
+            return "Ray's actor prefix"
+        return "replica line of Ray Serve" if _REPLICA.match(body) else None
+    if isinstance(body, dict) and len(body.keys() & _RECORD_KEYS) >= 2 and isinstance(body.get("message"), str):
+        return "log record of Ray Serve: " + ", ".join(sorted(body.keys() & _RECORD_KEYS))
+    return None
+
+
+def _text(body: Json) -> str:
+    if isinstance(body, dict):
+        message = body.get("message")
+        return message if isinstance(message, str) else ""
+    return _ACTOR.sub("", body, count=1) if isinstance(body, str) else ""
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    calls = Calls(_text)
+    for document in documents:
+        yield from calls.feed(document)
+    yield from calls.finish()
+
+
+FORMAT = Format(
+    name="ray_serve",
+    title="Ray Serve LLM log",
+    sees=("what vLLM's own log shows, with Ray's actor in front",),
+    blind=("streamed finish reasons, as in vLLM's text log", "outcome of a replica's call: OK says that it returned", "latency of one request of the API"),
+    recognise=_recognise,
+    read=_read,
+    rank=30,
+    keys=_RECORD_KEYS,
+    other_lines=True,
+    joiner=lambda: Calls(_text),
+    trust="as vLLM's text log: the engine's own on lines that are not streamed",
+    units="vLLM's dates have no year, Ray's no zone: no timestamp but the shipper's",
+    raw_text=None,
+    off=("latency",),
+    inferred=("length_cutoff", "empty_content"),
+)

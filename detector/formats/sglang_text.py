@@ -1,0 +1,84 @@
+"""SGLang's request log as text: `Receive: obj=…` and `Finish: obj=…, out={…}` in Python's repr."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.repr_values import Call, value
+from detector.formats.sglang_calls import Event, Requests
+from detector.formats.values import text
+
+_EVENT = re.compile(r"(Receive|Finish): obj=(?=\w+\()")
+_PREFIX = re.compile(r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[ A-Z_0-9]*\b(?:TP|PP|DP|EP)\d+[ A-Z_0-9]*)?\] ")
+_OWN = re.compile(r"(?:Decode batch|Prefill batch)[ .,]|server_args=ServerArgs\(|max_total_num_tokens=|INFO:     |Abort request|Capture cuda graph|Load weight")
+_HEAD = 400
+
+
+def _recognise(body: Json) -> str | None:
+    if not isinstance(body, str):
+        return None
+    match = _EVENT.search(body, 0, _HEAD)
+    if match:
+        return f"SGLang's request log: {match[1]} line"
+    prefix = _PREFIX.match(body)
+    if prefix and (re.search(r"(?:TP|PP|DP)\d", prefix[0]) or _OWN.match(body, prefix.end())):
+        return "SGLang's server log: date in brackets"
+    return None
+
+
+def _event(body: Json) -> Event:
+    if not isinstance(body, str):
+        return Event("other")
+    match = _EVENT.search(body, 0, _HEAD)
+    if match is None:
+        return Event("other")
+    obj, end = value(body, match.end())
+    obj = obj if isinstance(obj, Call) else Call()
+    rid = obj.get("rid")
+    if isinstance(rid, list):
+        rid = rid[0] if len(rid) == 1 else None
+    if match[1] == "Receive":
+        return Event("received", text(rid), obj)
+    out: Any = None
+    start = body.find(", out=", end)
+    if start >= 0:
+        out, _ = value(body, start + len(", out="))
+    if rid is None and isinstance(out, Mapping) and isinstance(out.get("meta_info"), Mapping):
+        rid = out["meta_info"].get("id")
+    return Event("finished", text(rid), obj, out)
+
+
+def _text(body: Json) -> str:
+    return body if isinstance(body, str) else ""
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    requests = Requests(_event, _text)
+    for document in documents:
+        yield from requests.feed(document)
+    yield from requests.finish()
+
+
+FORMAT = Format(
+    name="sglang_text",
+    title="SGLang request log, text",
+    sees=("reason, token counts, latency of every finished request", "text before the reasoning parser at levels 2 and 3", "aborts with their message"),
+    blind=(
+        "text at levels 0 and 1, and the middle of long texts at level 2",
+        "what the reasoning and tool parsers made of the text: reasoning, tool calls, leaks",
+        "model name",
+        "with SGLANG_LOG_REQUEST_EXCEEDED_MS only slow requests are in the log: rates from it are biased",
+    ),
+    recognise=_recognise,
+    read=_read,
+    rank=40,
+    other_lines=True,
+    joiner=lambda: Requests(_event, _text),
+    trust="all reasons are the engine's own",
+    units="latencies in seconds; dates have no zone: no timestamp but received_time or the shipper's",
+    raw_text=True,
+    off=("think_leak", "special_token_leak"),
+)

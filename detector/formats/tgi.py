@@ -1,0 +1,123 @@
+"""Text Generation Inference: the router's tracing lines, as text and with --json-output. Durations are Rust Debug strings.
+
+Source: huggingface/text-generation-inference router/src/{server,logging,infer}.rs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from detector.formats.base import Document, Format, Json, Outcome, Rejected
+from detector.formats.values import instant, mapping, seconds
+from detector.record import Record
+
+_LINE = re.compile(
+    r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\s+(TRACE|DEBUG|INFO|WARN|ERROR) (?=.{0,200000}?\btext_generation_(?:router|launcher))",
+    re.DOTALL,
+)
+_SPAN = re.compile(r"\b(generate_stream|generate|compat_generate|chat_completions|completions|vertex_compatibility|chat_tokenize)\{")
+_PAIR = re.compile(r'\b(total_time|validation_time|queue_time|inference_time|time_per_token)="([^"]{1,40})"')
+_SOME = re.compile(r"\b(max_new_tokens|temperature|best_of): (?:Some\()?(-?[\d.]+)\)?")
+_SUCCESS = re.compile(r": Success\s*$")
+_ERRORS = (  # InferError, router/src/infer/mod.rs; the status that the client saw is not in the log
+    ("Request failed during generation", "generation"),
+    ("Model is overloaded", "overloaded"),
+    ("Input validation error", "validation"),
+    ("Incomplete generation", "incomplete_generation"),
+    ("Template error", "template_error"),
+)
+NO_ANSWER = "log line that is no answer"
+
+
+def _recognise(body: Json) -> str | None:
+    if isinstance(body, str):
+        return "tracing line of text_generation_router" if _LINE.match(body) else None
+    if isinstance(body, dict):
+        target = body.get("target")
+        if isinstance(target, str) and target.startswith(("text_generation_router", "text_generation_launcher")):
+            return "tracing record with target " + target.partition("::")[0]
+    return None
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    for document in documents:
+        record = _of_record(document.body) if isinstance(document.body, dict) else _of_line(document.body) if isinstance(document.body, str) else None
+        yield record if record is not None else Rejected(document, NO_ANSWER, ignored=True)
+
+
+def _of_line(line: str) -> Record | None:
+    head = _LINE.match(line)
+    if head is None:
+        return None
+    span = _SPAN.search(line, 0, 400)
+    message = line.partition("\n")[0] if "\n" in line else line
+    if _SUCCESS.search(message) and span:
+        return _success(head[1], span[1], line, dict(_PAIR.findall(line)))
+    if head[2] == "ERROR" and span:
+        return _failure(head[1], span[1], line, message)
+    return None
+
+
+def _of_record(body: Mapping[str, Any]) -> Record | None:
+    fields = mapping(body.get("fields"))
+    message = body.get("message", fields.get("message"))
+    spans = [mapping(body.get("span")), *(mapping(span) for span in body.get("spans") or () if isinstance(span, dict))]
+    named = next((span for span in spans if _SPAN.match(f"{span.get('name')}{{")), None)
+    if named is None or not isinstance(message, str):
+        return None
+    values = {**named, **fields}
+    parameters = " ".join(str(span.get("parameters", "")) for span in spans)
+    if message == "Success":
+        return _success(body.get("timestamp"), str(named["name"]), parameters, values)
+    return _failure(body.get("timestamp"), str(named["name"]), parameters, message) if body.get("level") == "ERROR" else None
+
+
+def _success(at: Any, span: str, parameters: str, times: Mapping[str, Any]) -> Record:
+    record = _base(at, span, parameters)
+    record.latency_seconds, record.queue_seconds = seconds(times.get("total_time")), seconds(times.get("queue_time"))
+    return record
+
+
+def _failure(at: Any, span: str, parameters: str, message: str) -> Record | None:
+    for words, kind in _ERRORS:
+        if words in message:
+            record = _base(at, span, parameters)
+            record.error_type = kind
+            record.error_message = message[message.index(words) :]
+            return record
+    return None
+
+
+def _base(at: Any, span: str, parameters: str) -> Record:
+    record = Record(engine="tgi", timestamp=instant(at))
+    if span == "generate_stream":
+        record.stream = True
+    elif span == "generate":
+        record.stream = False
+    for name, value in _SOME.findall(parameters):
+        if name == "max_new_tokens" and record.max_tokens is None and value.isdecimal():
+            record.max_tokens = int(value)
+        elif name == "temperature" and record.temperature is None:
+            try:
+                record.temperature = float(value)
+            except ValueError:
+                continue
+    return record
+
+
+FORMAT = Format(
+    name="tgi",
+    title="Text Generation Inference (router log)",
+    sees=("latency and waiting time of every answer", "failures and their class", "caps of requests"),
+    blind=("text", "finish reasons", "token counts", "request ids and model"),
+    recognise=_recognise,
+    read=_read,
+    rank=30,
+    keys=frozenset(("target",)),
+    other_lines=True,
+    trust="none is logged",
+    units="durations as Rust writes them (1.23s, 45.6ms, 789µs); times are UTC, at the end of the request",
+    off=("length_cutoff", "think_leak", "special_token_leak", "empty_content", "repetition", "garbage"),
+)

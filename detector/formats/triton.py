@@ -1,0 +1,90 @@
+"""Triton Inference Server: bodies of its OpenAI front end, and server log lines.
+
+Source: triton-inference-server/server python/openai/openai_frontend/engine/triton_engine.py: `stop` is written in the code, whatever ended the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from detector.formats.base import Document, Format, Json, Outcome, Rejected
+from detector.formats.envelope import read_envelope
+from detector.formats.openai import records_of_body
+from detector.formats.values import decoded
+from detector.record import Record
+
+_LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ [\w.-]+\.(?:cc|h|cpp|py):\d+\] ")
+_LOG_LINE_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ? (?:INFO|WARNING|ERROR|VERBOSE)?:? ?\d* ?[\w.-]+\.cc:\d+\] ")
+_ID = re.compile(r"cmpl-[0-9a-f]{8}-[0-9a-f]{4}-1[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|cmpl-[0-9a-f-]{36}$")
+_BODIES = ("response", "response_body", "output", "body")
+
+SERVER_LINE = "server log line, no answer"
+NO_ANSWER = "no answer of a chat or completion"
+
+
+def _body(document: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, bool]:
+    """(response body, whether it stands inside an envelope)."""
+    if isinstance(document.get("choices"), list):
+        return document, False
+    for key in _BODIES:
+        if key in document:
+            inner = decoded(document[key])
+            if isinstance(inner, dict) and isinstance(inner.get("choices"), list):
+                return inner, True
+    return None, False
+
+
+def _recognise(body: Json) -> str | None:
+    if isinstance(body, str):
+        return "Triton's server log line" if _LOG_LINE.match(body) or _LOG_LINE_ISO.match(body) else None
+    if not isinstance(body, dict):
+        return None
+    answer, _ = _body(body)
+    if answer is None or not isinstance(answer.get("id"), str) or not _ID.match(answer["id"]):
+        return None
+    # vLLM's and SGLang's chat ids begin with chatcmpl-; Triton gives every answer a time-based cmpl- id and no usage or fingerprint
+    if str(answer.get("object", "")).startswith("chat.completion"):
+        return "a chat completion with a cmpl- id, as Triton's OpenAI front end writes it"
+    return None
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    for document in documents:
+        if not isinstance(document.body, dict):
+            yield Rejected(document, SERVER_LINE, ignored=True)
+            continue
+        answer, enveloped = _body(document.body)
+        records = read_envelope(document) if enveloped else records_of_body(document.body, {}) if answer is not None else []
+        if not records:
+            yield Rejected(document, NO_ANSWER, ignored=True)
+        for record in records:
+            _distrust(record)
+            yield record
+
+
+def _distrust(record: Record) -> None:
+    """The reason is the front end's, not the engine's: `stop` says nothing; only a count at a cap that was really sent does."""
+    if record.finish_reason_raw in ("stop", "length") and record.finish_reason_source == "engine":
+        record.finish_reason_source = "gateway"
+        used, cap = record.completion_tokens, record.max_tokens
+        if record.finish_reason_raw == "stop" and used is not None and cap is not None and cap > 0 and used >= cap and (record.n or 1) == 1:
+            record.finish_reason, record.finish_reason_source = "length", "inferred"
+
+
+FORMAT = Format(
+    name="triton",
+    title="Triton (OpenAI front end, server log)",
+    sees=("text and tool calls in bodies of the OpenAI front end", "what an envelope around them holds"),
+    blind=("the true finish reason: stop is written in the code", "token counts (usage is null)", "single requests, in the server log"),
+    recognise=_recognise,
+    read=_read,
+    rank=45,
+    keys=frozenset(("choices", *_BODIES)),
+    other_lines=True,
+    trust="none: stop is hard-coded; length of a stream is the front end's own cap",
+    units="created in seconds since 1970; server log lines have no year",
+    off=(),
+    inferred=("length_cutoff",),
+)

@@ -1,0 +1,359 @@
+"""Joins the lines of vLLM's log that belong to one call: request, answers, deltas, abort, closing line, logged body, failed access line."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from detector.formats.base import Document, Json, Outcome, Placed, Rejected
+from detector.formats.finish_reason import infer_length, reason
+from detector.formats.log_lines import Access, access, failed_generation, is_statistics
+from detector.formats.openai import records_of_body
+from detector.formats.openai_request import request_columns
+from detector.formats.vllm_lines import Event, bracketed_calls, event, leading_reasoning
+from detector.record import Record
+
+_REQUESTS = 20_000  # open requests whose answer may still come: a minute of traffic at 300 a second
+_STREAMS = 4_096  # streams of which deltas were seen and no end
+_SETTLED = 256  # lines for which a closed call waits for what may follow: its request in a log that runs backwards, a second abort line, an access line
+_RECENT = 1_024  # closed calls whose late lines are still known to be theirs
+_INNER = re.compile(r"(.+)-[0-9a-f]{8}$")  # the engine's id: the API's and eight hex digits (vllm#54947)
+_PROMPT_INDEX = re.compile(r"(cmpl-.+)-\d{1,3}$")  # /v1/completions: one engine request per prompt
+_PARENT = re.compile(r"\d{1,3}_(.+)$")  # n > 1: the engine's requests are numbered in front
+_CUT_FROM = 16  # characters from which on equal lengths of text and token list are a logger's cut and no chance
+
+REQUEST_ONLY = "request line without an answer line"
+ACCESS = "access line"
+STATISTICS = "statistics line"
+NO_VALUE = "line about a request that adds no value"
+OTHER = "log line that is no answer"
+BAD_BODY = "logged body that is no JSON"
+AGAIN = "the same answer logged a second time"
+
+
+@dataclass
+class _Call:
+    key: str
+    request: list[Document] = field(default_factory=list)
+    columns: dict[str, Any] = field(default_factory=dict)
+    answers: list[tuple[Document, Event]] = field(default_factory=list)
+    deltas: list[tuple[Document, Event]] = field(default_factory=list)
+    bodies: list[tuple[Document, Json]] = field(default_factory=list)
+    end: tuple[Document, dict[str, Any]] | None = None  # abort, failure, or the Rust front end's closing line
+    prompt_length: int | None = None
+    rust: bool = False
+    touched: int = 0
+
+    def last(self) -> Document | None:
+        places = [document for document, _ in (*self.answers, *self.deltas, *self.bodies)]
+        if self.end is not None:
+            places.append(self.end[0])
+        return max(places, key=lambda document: document.position, default=None)
+
+
+class Calls:
+    """`detector.formats.base.Joiner` for vLLM's lines. `text_of`: the log message in a document's body."""
+
+    def __init__(self, text_of: Callable[[Json], str] = str) -> None:
+        self._text_of = text_of
+        self._open: OrderedDict[str, _Call] = OrderedDict()  # request seen, nothing else
+        self._streams: OrderedDict[str, _Call] = OrderedDict()  # deltas seen, no end
+        self._settled: OrderedDict[str, _Call] = OrderedDict()  # closed, waiting for late lines
+        self._recent: OrderedDict[str, str] = OrderedDict()  # ids of calls that are gone -> text of a streamed answer
+        self._inner: dict[str, str] = {}  # API id -> the inner id under which an open call is kept
+        self._fed = 0
+
+    def feed(self, document: Document) -> Iterable[Outcome]:
+        self._fed += 1
+        line = self._text_of(document.body)
+        found = event(line)
+        if found is None:
+            outcomes = list(self._other(document, line))
+        elif found.kind in ("body", "stream_body"):
+            outcomes = list(self._logged(document, found))
+        else:
+            outcomes = []
+            for given in found.ids or (self._only_open(),):
+                if given is None:
+                    outcomes.append(Rejected(document, NO_VALUE, ignored=True))
+                else:
+                    outcomes.extend(self._named(document, found, given))
+        outcomes.extend(self._expired())
+        return outcomes
+
+    def finish(self) -> Iterable[Outcome]:
+        for calls in (self._settled, self._streams, self._open):
+            while calls:
+                yield from self._close(next(iter(calls)))
+
+    def holds_from(self) -> int | None:
+        held = [call.last() for calls in (self._settled, self._streams) for call in calls.values()]
+        return min((document.position for document in held if document is not None), default=None)
+
+    # finding the call
+
+    def _resolve(self, given: str) -> str:
+        """The key of the call that an id belongs to: the id itself, or the API id inside an engine's id where that is known."""
+        for candidate in _spellings(given):
+            if self._held(candidate) is not None or candidate in self._recent:
+                return candidate
+        kept = self._inner.get(given)
+        if kept is not None and self._held(kept) is not None:
+            self._rename(kept, given)
+            return given
+        prompt = _PROMPT_INDEX.match(given)
+        return prompt[1] if prompt else given
+
+    def _held(self, key: str) -> _Call | None:
+        return self._open.get(key) or self._streams.get(key) or self._settled.get(key)
+
+    def _rename(self, old: str, new: str) -> None:
+        for calls in (self._open, self._streams, self._settled):
+            call = calls.pop(old, None)
+            if call is not None:
+                call.key = new
+                calls[new] = call
+        self._inner.pop(new, None)
+
+    def _call(self, key: str) -> _Call:
+        call = self._held(key)
+        if call is None:
+            call = self._open[key] = _Call(key)
+            inner = _INNER.match(key)
+            if inner and len(self._inner) < _REQUESTS:
+                self._inner[inner[1]] = key
+        call.touched = self._fed
+        return call
+
+    def _only_open(self) -> str | None:
+        """The one call without an outcome, if there is exactly one: what a line without an id must belong to."""
+        candidates = [*self._streams, *self._open]
+        return candidates[0] if len(candidates) == 1 else None
+
+    # lines
+
+    def _named(self, document: Document, found: Event, given: str) -> Iterator[Outcome]:
+        key = self._resolve(given)
+        if key in self._recent and self._held(key) is None:
+            if found.kind in ("request", "answer", "delta"):
+                del self._recent[key]  # the id is used again
+            else:
+                if found.kind in ("added", "prompt"):
+                    yield Rejected(document, NO_VALUE, ignored=True)
+                return
+        if found.kind == "added":
+            yield Rejected(document, NO_VALUE, ignored=True)
+            return
+        call = self._call(key)
+        call.rust = call.rust or found.rust
+        if found.kind == "request":
+            call.request.append(document)
+            call.columns = {**found.columns, **call.columns}
+            call.prompt_length = found.prompt_length
+            yield from self._settle(call)
+        elif found.kind == "prompt":
+            call.columns.update({name: value for name, value in request_columns(found.body).items() if name not in call.columns})
+            yield Rejected(document, NO_VALUE, ignored=True)
+        elif found.kind == "delta":
+            call.deltas.append((document, found))
+            self._move(call, self._streams)
+        elif found.kind == "answer":
+            call.answers.append((document, found))
+            yield from self._settle(call)
+        elif call.end is None:
+            columns = dict(found.columns)
+            if found.kind == "abort":
+                columns = {"finish_reason_raw": "abort", **columns}
+            elif found.kind == "failed":
+                columns = {"finish_reason_raw": "error", **columns}
+            call.end = (document, columns)
+            yield from self._settle(call)
+
+    def _logged(self, document: Document, found: Event) -> Iterator[Outcome]:
+        """A response body in the log of the middleware. Streams carry no id: they are joined only where no other call can be meant."""
+        if found.kind == "stream_body":
+            content = found.columns.get("content") or ""
+            if any(content and text.endswith(content) for text in self._streamed_texts()):
+                yield Rejected(document, AGAIN, ignored=True)
+                return
+            key = self._only_open()
+            call = self._call(key) if key is not None else _Call("")
+            call.answers.append((document, Event("answer", (), {**found.columns, "content_is_raw": False})))
+            if key is None:
+                yield from self._records(call)
+            else:
+                yield from self._settle(call)
+            return
+        if not isinstance(found.body, dict):
+            yield Rejected(document, BAD_BODY)
+            return
+        given = found.body.get("id")
+        call = self._call(self._resolve(given)) if isinstance(given, str) and given else _Call("")
+        call.bodies.append((document, found.body))
+        if call.key:
+            yield from self._settle(call)
+        else:
+            yield from self._records(call)
+
+    def _other(self, document: Document, line: str) -> Iterator[Outcome]:
+        line_of_access = access(line)
+        if line_of_access is not None:
+            if failed_generation(line_of_access) and not self._failure_known(line_of_access):
+                key = self._only_open()
+                call = self._call(key) if key is not None else _Call("")
+                call.end = (document, {"status_code": line_of_access.status, "endpoint": line_of_access.path})
+                yield from self._settle(call) if key is not None else self._records(call)
+            else:
+                yield Rejected(document, ACCESS, ignored=True)
+        elif is_statistics(line):
+            yield Rejected(document, STATISTICS, ignored=True)
+        else:
+            yield Rejected(document, OTHER, ignored=True)
+
+    def _failure_known(self, line: Access) -> bool:
+        """Another line has told of this failure already; it gets the status."""
+        for call in reversed(self._settled.values()):
+            if call.end is not None and "status_code" not in call.end[1]:
+                call.end[1]["status_code"] = line.status
+                return True
+            if any(isinstance(body, dict) and "error" in body for _, body in call.bodies):
+                return True
+        return False
+
+    def _streamed_texts(self) -> Iterator[str]:
+        yield from self._recent.values()
+        for call in self._settled.values():
+            for _, found in call.answers:
+                if found.columns.get("stream"):
+                    yield found.columns.get("content") or ""
+
+    # closing
+
+    def _settle(self, call: _Call) -> Iterator[Outcome]:
+        if not (call.answers or call.bodies or call.end):
+            return
+        wanted = call.columns.get("n") or 1
+        python_done = call.request and not call.rust and call.end is None and (len(call.answers) >= wanted or (call.bodies and not call.answers))
+        rust_done = call.rust and call.end is not None and (call.answers or not call.request)
+        if python_done or rust_done:
+            yield from self._close(call.key)
+        else:
+            self._move(call, self._settled)
+
+    def _move(self, call: _Call, target: OrderedDict[str, _Call]) -> None:
+        for calls in (self._open, self._streams, self._settled):
+            if calls is not target:
+                calls.pop(call.key, None)
+        if target is self._streams and call.key in self._settled:
+            return
+        target[call.key] = call
+        target.move_to_end(call.key)
+
+    def _expired(self) -> Iterator[Outcome]:
+        while self._settled:
+            key, call = next(iter(self._settled.items()))
+            if self._fed - call.touched <= _SETTLED:
+                break
+            yield from self._close(key)
+        while len(self._streams) > _STREAMS:
+            yield from self._close(next(iter(self._streams)))
+        while len(self._open) > _REQUESTS:
+            yield from self._close(next(iter(self._open)))
+
+    def _close(self, key: str) -> Iterator[Outcome]:
+        call = self._held(key)
+        if call is None:
+            return
+        for calls in (self._open, self._streams, self._settled):
+            calls.pop(key, None)
+        inner = _INNER.match(key)
+        if inner:
+            self._inner.pop(inner[1], None)
+        streamed = [found.columns.get("content") or "" for _, found in call.answers if found.columns.get("stream")]
+        self._recent[key] = streamed[0] if streamed else ""
+        if len(self._recent) > _RECENT:
+            self._recent.popitem(last=False)
+        yield from self._records(call)
+
+    def _records(self, call: _Call) -> Iterator[Outcome]:
+        if not (call.answers or call.bodies or call.deltas or call.end):
+            for document in call.request:
+                yield Rejected(document, REQUEST_ONLY, ignored=True)
+            return
+        if call.bodies and not call.answers:
+            known = {**call.columns, "engine": "vllm"}
+            for document, body in call.bodies:
+                records = records_of_body(body, known)
+                if not records:
+                    yield Rejected(document, "no answer of a chat or completion", ignored=True)
+                for record in records:
+                    yield Placed(record, document)
+            return
+        if call.answers:
+            for index, (document, found) in enumerate(call.answers):
+                yield Placed(self._record(call, found, index), document)
+        elif call.deltas:
+            document = call.deltas[-1][0]
+            text = "".join(found.columns.get("content") or "" for _, found in call.deltas)
+            columns = {"content": text or None, "content_state": "present" if text else "empty", "stream": True, "content_is_raw": False, "stream_done": False}
+            yield Placed(self._record(call, Event("delta", (), columns, rust=call.rust), 0), call.end[0] if call.end else document)
+        elif call.end is not None:
+            yield Placed(self._record(call, Event("abort", (), {}, rust=call.rust), 0), call.end[0])
+
+    def _record(self, call: _Call, found: Event, index: int) -> Record:
+        ended = call.end[1] if call.end is not None else {}
+        columns = {**call.columns, **found.columns, **{name: value for name, value in ended.items() if name != "finish_reason_raw"}}
+        raw = ended.get("finish_reason_raw") or found.columns.get("finish_reason_raw")
+        if raw in (None, "streaming_complete"):
+            raw = next((event.columns["finish_reason_raw"] for _, event in reversed(call.deltas) if "finish_reason_raw" in event.columns), raw)
+        columns.pop("finish_reason_raw", None)
+        record = Record(request_id=call.key or None, engine="vllm", choice_index=index, **columns)
+        if raw is not None:
+            given = reason(raw)
+            record.finish_reason, record.finish_reason_raw, record.finish_reason_source = given.canonical, raw, "engine"
+        if record.stream:
+            record.stream_done = True if found.kind == "answer" else record.stream_done
+        if found.kind == "answer":
+            self._text(record, found, call)
+        infer_length(record)
+        return record
+
+    def _text(self, record: Record, found: Event, call: _Call) -> None:
+        if record.content_is_raw is None:
+            record.content_is_raw = bool(record.stream and not found.rust) or call.key.startswith("cmpl-")
+        text = record.content
+        if text and found.rust:
+            thought, text = leading_reasoning(text)
+            if thought is not None:
+                record.reasoning, record.reasoning_state = thought, "present"
+        calls = bracketed_calls(text) if text and not record.content_is_raw else None
+        if calls is not None:
+            text, record.tool_calls, record.tool_arguments = calls
+        elif record.content_state != "truncated":
+            record.tool_calls = () if not record.content_is_raw else None
+        if text and record.content_state == "present" and self._is_cut(text, found, call):
+            record.content_state = "truncated"
+            if record.completion_tokens == len(text):
+                record.completion_tokens = None
+        record.content = text or None
+        if not text and record.content_state == "present":
+            record.content_state = "empty"
+
+    def _is_cut(self, text: str, found: Event, call: _Call) -> bool:
+        """`max_log_len` cuts prompt, text and token list to one length and leaves no other mark."""
+        size = len(text)
+        return size >= _CUT_FROM and size in (found.columns.get("completion_tokens"), call.prompt_length)
+
+
+def _spellings(given: str) -> Iterator[str]:
+    """An id and the API ids that may be inside it."""
+    yield given
+    for pattern in (_INNER, _PARENT, _PROMPT_INDEX):
+        match = pattern.match(given)
+        if match:
+            yield match[1]
+            if pattern is not _PROMPT_INDEX:
+                yield from _spellings(match[1])

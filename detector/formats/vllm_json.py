@@ -1,0 +1,80 @@
+"""vLLM's server log through a JSON formatter: the same messages as in the text log, one object a line.
+
+Sources: vLLM 0.33's bundled JSON profile (asctime, levelname, name, processName, process, message), python-json-logger's default (message alone), NIM.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.vllm_calls import Calls
+from detector.formats.vllm_text import recognise as recognise_text
+
+_KEYS = ("message", "msg", "event")
+_FORMATTER = frozenset(
+    (
+        *("asctime", "levelname", "name", "vllm_process_name", "processName", "process", "message", "msg", "event", "level", "logger", "timestamp", "time"),
+        *("filename", "fileinfo", "lineno", "line", "module", "funcName", "pathname", "thread", "threadName", "process_name", "severity", "exc_info"),
+        *("taskName", "exc_text", "stack_info", "created", "msecs", "relativeCreated"),
+    )
+)
+_STATISTICS = re.compile(r"(?:Engine \d+: )?Avg prompt throughput: ")
+_LOGGER = ("vllm", "nim_llm", "uvicorn")
+
+
+def _message(body: Json) -> str:
+    if isinstance(body, dict):
+        return next((body[key] for key in _KEYS if isinstance(body.get(key), str)), "")
+    return body if isinstance(body, str) else ""
+
+
+def _recognise(body: Json) -> str | None:
+    if not isinstance(body, dict) or not body.keys() <= _FORMATTER:
+        return None
+    message = _message(body)
+    if not message:
+        return None
+    name = body.get("name", body.get("logger"))
+    if (
+        isinstance(name, str)
+        and name.partition(".")[0] in _LOGGER
+        and body.keys() & {"asctime", "levelname", "vllm_process_name", "level", "time", "timestamp"}
+    ):
+        return f"a log record of logger {name.partition('.')[0]} with {', '.join(sorted(body.keys() & {'asctime', 'levelname', 'level', 'message'}))}"
+    if recognise_text(message) is not None or _STATISTICS.match(message):
+        return "vLLM's message inside a JSON log record"
+    return None
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    calls = Calls(_message)
+    for document in documents:
+        yield from calls.feed(document)
+    yield from calls.finish()
+
+
+FORMAT = Format(
+    name="vllm_json",
+    title="vLLM server log, JSON formatter",
+    sees=("text, reason and token count of answers that were not streamed", "text of streams before the reasoning parser", "aborts", "caps of requests"),
+    blind=(
+        "streamed finish reasons: the complete line always says streaming_complete",
+        "empty answers that were not streamed: no line is written for them",
+        "latency, model and HTTP status of a request",
+        "reasoning",
+    ),
+    recognise=_recognise,
+    read=_read,
+    rank=40,
+    keys=frozenset(_KEYS),
+    lines=False,
+    other_lines=True,
+    joiner=lambda: Calls(_message),
+    trust="the engine's own on lines that are not streamed, and on the last delta; never streaming_complete",
+    units="asctime has no zone: no timestamp but the shipper's",
+    raw_text=None,
+    off=("latency",),
+    inferred=("length_cutoff", "empty_content"),
+)

@@ -1,0 +1,50 @@
+"""vLLM's server log as text: the Rust front end (main branch since autumn 2026), which writes another log than the Python one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.vllm_calls import Calls
+
+_PREFIX = re.compile(r"\(RustFrontend(?:[ \w:.-]*) pid=\d+\) ")
+_SPAN = re.compile(r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE) \d\d-\d\d \d\d:\d\d:\d\d \[[\w/.-]+\.rs:\d+\] ")
+
+
+def recognise(body: Json) -> str | None:
+    if not isinstance(body, str):
+        return None
+    if _PREFIX.search(body, 0, 200):
+        return "vLLM's Rust front end: process name in front"
+    if _SPAN.search(body, 0, 200):
+        return "vLLM's Rust front end: level, date without a year, Rust file and line"
+    return None
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    calls = _joiner()
+    for document in documents:
+        yield from calls.feed(document)
+    yield from calls.finish()
+
+
+def _joiner() -> Calls:
+    return Calls(lambda body: body if isinstance(body, str) else "")
+
+
+FORMAT = Format(
+    name="vllm_rust",
+    title="vLLM server log, text, Rust front end",
+    sees=("reason, model and token counts of every call, streamed or not", "parsed text with --enable-log-outputs", "reasoning where it was included"),
+    blind=("latency and HTTP status of a request", "empty deltas", "caps of requests"),
+    recognise=recognise,
+    read=_read,
+    rank=35,
+    other_lines=True,
+    joiner=_joiner,
+    trust="the reason on the closing line is the engine's own, also for streams",
+    units="dates without year and zone: no timestamp but the shipper's",
+    raw_text=False,
+    off=("latency",),
+)

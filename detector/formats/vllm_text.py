@@ -1,0 +1,71 @@
+"""vLLM's server log as text: the Python front end's request, answer and abort lines, from 0.6 to the newest."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.vllm_calls import Calls
+
+_LINE = re.compile(
+    r"(?:\([\w:.-]+ (?:[\w=]+ )?pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d (?:\[[\w/.-]+\.py:\d+\]|[\w/.-]+\.py:\d+\]) "
+)
+_PROCESS = re.compile(r"\((?:APIServer|EngineCore|ApiServer|VllmWorker|DPCoordinator)[\w:.-]* (?:[\w=]+ )?pid=\d+\) ")
+_EVENT = re.compile(
+    r"(?:Received request \S{1,400}: (?:prompt|params)|Generated response \S{1,400}(?: \(streaming \w+\))?: output: |Aborted request(?:\(s\))? \S|"
+    r"Added request \S|Finished request \S|Request \S{1,400} (?:aborted|failed|details: )|response_body=\{)"
+)
+_WORDS = {"Received": "a request line", "Generated": "an answer line", "Aborted": "an abort line", "response_body=": "a logged response body"}
+
+
+def recognise(body: Json) -> str | None:
+    if not isinstance(body, str):
+        return None
+    head = body[:1500]
+    if "RustFrontend" in head[:200] or "(Serve" in head[:60]:
+        return None
+    prefix = _LINE.match(head)
+    match = _EVENT.search(head)
+    if match and (prefix or match.start() < 400):
+        word = next((text for start, text in _WORDS.items() if match[0].startswith(start)), "a line about a request")
+        return f"vLLM's log: {word}"
+    if prefix:
+        return "vLLM's log: level, date without a year, file and line"
+    if _PROCESS.match(head):
+        return "vLLM's log: process name in front"
+    return None
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    calls = Calls(_text)
+    for document in documents:
+        yield from calls.feed(document)
+    yield from calls.finish()
+
+
+def _text(body: Json) -> str:
+    return body if isinstance(body, str) else ""
+
+
+FORMAT = Format(
+    name="vllm_text",
+    title="vLLM server log, text",
+    sees=("text, reason and token count of answers that were not streamed", "text of streams before the reasoning parser", "aborts", "caps of requests"),
+    blind=(
+        "streamed finish reasons: the complete line always says streaming_complete",
+        "empty answers that were not streamed: no line is written for them",
+        "latency, model and HTTP status of a request",
+        "reasoning",
+    ),
+    recognise=recognise,
+    read=_read,
+    rank=40,
+    joiner=lambda: Calls(_text),
+    trust="the engine's own on lines that are not streamed, and on the last delta; never streaming_complete",
+    units="dates without year and zone: no timestamp but the shipper's; tokens are counted from output_token_ids (up to 0.20)",
+    raw_text=None,
+    off=("latency",),
+    inferred=("length_cutoff", "empty_content"),
+    other_lines=True,
+)
