@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_validator
 
 from detector.errors import ConfigError
+from detector.rules import SHIPPED
 from detector.secrets import Secrets, load_secrets
 from detector.settings.notify import NotifySettings
 from detector.settings.observability import GrafanaSettings, KibanaSettings, PrometheusSettings
@@ -39,7 +40,7 @@ class Settings(Strict):
     group_by: tuple[SeriesLabel, ...] | None = Field(None, min_length=1)
     """Labels that make a series, for all rules; each rule's own when left out."""
     rules: Texts = ()
-    """Rule files and folders, relative to this file; the rules that ship with detector when left out."""
+    """Rule files and folders, relative to this file; `shipped` stands for the rules that ship with detector, which are used when this is left out."""
     store: str = "sqlite:///detector.db"
     """Where incidents and messages are kept (SQLAlchemy URL); a password is DETECTOR_STORE_PASSWORD."""
     schedule: ScheduleSettings = ScheduleSettings()
@@ -80,9 +81,9 @@ class Settings(Strict):
         return self._secrets
 
     @property
-    def rule_paths(self) -> tuple[Path, ...]:
-        """Rule files and folders; empty: those that ship with detector."""
-        return tuple(self._folder / path for path in self.rules)
+    def rule_paths(self) -> tuple[Path | str, ...]:
+        """Rule files and folders, fit for `load_rules`."""
+        return tuple(SHIPPED if path == SHIPPED else self._folder / path for path in self.rules)
 
 
 def load_settings(path: Path | str | None, environ: Mapping[str, str]) -> Settings:

@@ -17,6 +17,8 @@ from detector.rule_case import Case
 from detector.strict_model import Minutes, MinutesOrZero, Strict, faults
 from detector.yaml_file import YamlFile, read
 
+SHIPPED = "shipped"  # in a list of rule files and folders: those that ship with detector
+
 Severity = Literal["info", "warning", "critical"]
 Status = Literal["experimental", "stable"]
 
@@ -103,6 +105,8 @@ def default_folder() -> Path:
 def load_rules(paths: Iterable[Path | str] = ()) -> list[Rule]:
     """Rules of all files and folders (`*.yml`, `*.yaml` directly inside), ordered by id; the shipped ones when `paths` is empty.
 
+    The word `shipped` among `paths` stands for the shipped ones, and a file of the site's own takes the place of the shipped rule with its id.
+
     Raises:
         RuleError: with every fault of every file.
     """
@@ -116,17 +120,21 @@ def read_rules(paths: Iterable[Path | str] = ()) -> tuple[list[Rule], list[Fault
     """The rules that can be used, and every fault of the others."""
     rules: dict[str, tuple[Rule, Path]] = {}
     found: list[Fault] = []
-    chosen = [Path(path) for path in paths] or [default_folder()]
-    for path in _files(chosen, found):
+    chosen = [default_folder() if path == SHIPPED else Path(path) for path in paths] or [default_folder()]
+    for path in sorted(_files(chosen, found), key=lambda file: not _is_shipped(file)):
         rule, complaints = read_rule(path)
         found += complaints
         if rule is None:
             continue
-        if rule.id in rules:
+        if rule.id in rules and not _is_shipped(rules[rule.id][1]):
             found.append(Fault(str(path), 1, "id", f"the id '{rule.id}' is taken by {rules[rule.id][1]}; rename one of the files"))
             continue
         rules[rule.id] = (rule, path)
     return [rule for _, (rule, _) in sorted(rules.items())], sorted(found)
+
+
+def _is_shipped(path: Path) -> bool:
+    return path.resolve().parent == default_folder()
 
 
 def read_rule(path: Path) -> tuple[Rule | None, list[Fault]]:
@@ -169,4 +177,4 @@ def _files(paths: Sequence[Path], found: list[Fault]) -> list[Path]:
             files.append(path)
         else:
             found.append(Fault(str(path), 1, "(file)", "no such file or folder"))
-    return list(dict.fromkeys(files))
+    return list({path.resolve(): path for path in files}.values())

@@ -155,6 +155,10 @@ def test_off_and_false_both_keep_content_out_of_messages(tmp_path: Path, content
     assert loaded(tmp_path, f"privacy: {{content: {content}}}\n").privacy.content == "off"
 
 
+def test_the_word_shipped_names_the_rules_that_ship_with_detector(tmp_path: Path) -> None:
+    assert loaded(tmp_path, "rules: [shipped, mine/]").rule_paths == ("shipped", tmp_path / "mine/")
+
+
 def test_one_value_does_where_several_are_taken(tmp_path: Path) -> None:
     read = loaded(
         tmp_path, "source: {path: logs/, mapping: {model: a.b, ttft_seconds: {path: [c, d], unit: ms}}}\nrules: mine/\nsignals: {think_markers: </inner>}\n"

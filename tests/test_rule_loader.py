@@ -147,6 +147,20 @@ def test_the_same_id_in_two_folders_is_a_fault(tmp_path: Path) -> None:
     assert [(fault.path, fault.field) for fault in found] == [(str(tmp_path / "b/rule.yml"), "id")]
 
 
+def test_a_site_adds_its_own_rules_to_the_shipped_ones_and_may_replace_one_by_its_id(tmp_path: Path) -> None:
+    shipped = {rule.id: rule for rule in load_rules()}
+    (tmp_path / "ours.yml").write_text(GOOD)
+    (tmp_path / "think_tag_leak.yml").write_text(GOOD)
+    for paths in (["shipped", tmp_path], [tmp_path, "shipped"]):
+        rules = {rule.id: rule for rule in load_rules(paths)}
+        assert set(rules) == {*shipped, "ours"}
+        assert [id for id in shipped if rules[id] != shipped[id]] == ["think_tag_leak"]
+
+
+def test_a_file_named_twice_is_read_once() -> None:
+    assert load_rules(["shipped", default_folder(), next(default_folder().glob("*.yml"))]) == load_rules()
+
+
 @pytest.mark.parametrize(("drop", "word"), [("fires", "firing"), ("silent", "silent")])
 def test_a_stable_rule_needs_a_firing_and_a_silent_case_and_an_experimental_one_does_not(tmp_path: Path, drop: str, word: str) -> None:
     head, *cases = re.split(r"(?m)^  - ", GOOD)
