@@ -16,13 +16,15 @@ import numpy as np
 from detector.batch import Batch
 from detector.record import Record
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
-from detector.signals.structure import Suspect, collapsed, excuse, units
+from detector.signals.structure import Suspect, collapsed, excuse, most_copies, units
 
 MASS4 = 160  # bytes in grams seen three times before; smallest value without a false alarm in prose of four languages
 MASS3 = 800  # bytes in grams seen twice before: long blocks with few copies
 RUN, RUN_COPIES = 300, 1.8  # bytes that equal the byte a period before, and further copies that they span
-CUT_RUN, CUT_COPIES = 44, 3.0  # exact repeats at the end of an answer that was cut off: bytes and further copies
-OPEN_RUN, OPEN_COPIES = 90, 5.0  # the same where the log does not say how the answer ended
+BLOCK_COPIES = 1.35  # further copies where they are exact and reach the end: a text shown twice has 1.0
+CUT_RUN, CUT_COPIES = 32, 2.5  # exact repeats at the end of an answer that was cut off: bytes and further copies
+TAIL_CHARACTERS = 20  # nine emoji are 36 bytes, and no loop
+OPEN_RUN, OPEN_COPIES = 90, 2.9  # the same where the log does not say how the answer ended
 FEW = 8  # different bytes: at most this many inside a text are taken for arrays and rulers
 THINKING_OPENERS = ("<think", "<|think", "[think", "<seed:think", "<mm:think", "\u25c1think", "<reasoning", "<|channel", "analysis")
 
@@ -57,6 +59,7 @@ def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
         body = raw[start:end].decode("utf-8", "ignore")
         period_chars = len(raw[start : start + period].decode("utf-8", "ignore"))
         at_end = end >= size - max(64, period)
+        copies = copies or most_copies(text)
         return Suspect(text, start_char, start_char + len(body), period_chars, copies, exact, at_end, (end - start) / size, cut, thinking)
 
     tail_end = size
@@ -64,7 +67,7 @@ def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
     if period:
         copies = run / period
         needed = (CUT_RUN, CUT_COPIES) if cut else (OPEN_RUN, OPEN_COPIES) if cut is None else (MASS4, 3.0)
-        if run >= needed[0] and copies >= needed[1]:
+        if run >= needed[0] and copies >= needed[1] and len(raw[size - run - period :].decode("utf-8", "ignore")) >= TAIL_CHARACTERS:
             yield suspect(size - run - period, size, period, copies + 1, True)
     last = size
     while last > 0:
@@ -79,13 +82,14 @@ def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
                 value *= 0.05
             return value * 0.5 if not at_end and mass < 0.35 * size else value
 
-        if lag and run / lag >= RUN_COPIES and weight(run, run_start, run_end, lag) >= RUN:
-            exact = run >= 0.98 * (run_end - run_start)
+        exact = run >= 0.98 * (run_end - run_start)
+        needed_copies = BLOCK_COPIES if exact and run_end >= size - 8 else RUN_COPIES
+        if lag and run / lag >= needed_copies and weight(run, run_start, run_end, lag) >= RUN:
             yield suspect(max(first, run_start - lag), run_end, lag, run / lag + 1, exact)
         if mass4 and weight(mass4, start4, end4, 0) > MASS4:
-            yield suspect(start4, end4, 0, 4.0, False)
+            yield suspect(start4, end4, 0, 0.0, False)
         elif mass3 and weight(mass3, start3, end3, 0) > MASS3:
-            yield suspect(start3, end3, 0, 3.0, False)
+            yield suspect(start3, end3, 0, 0.0, False)
         if first == 0:
             break
         last = first + loops.OVERLAP

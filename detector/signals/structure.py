@@ -43,7 +43,8 @@ class Suspect:
 
 
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？…;；])\s*|(?<=[,，、])\s*(?=\S{0,200}$)")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？…])\s*")
+_OPENER = re.compile(r"^(?:(?:so|ok|okay|oh|and|but|hmm)[ .,]+)?[^\s,，、]{1,10}(?: [^\s,，、]{1,6})?[,，、]\s*", re.IGNORECASE)
 _RULER = re.compile(r"([^\w\s])\1{5,}|(?:[-=+|:*_~.·•─━│┃░▒▓█▁-▇ ]){8,}")
 _HEX_DUMP = re.compile(r"^\s*(?:0x)?[0-9a-fA-F]{4,16}:?\s+(?:[0-9a-fA-F]{2,8}[ ,]+){3,}", re.MULTILINE)
 _SEQUENCE_LINE = re.compile(r"^[\d\s]*[ACGTUNacgtun\s]{16,}[\d\s]*$")
@@ -59,7 +60,7 @@ def excuse(suspect: Suspect, record: Record) -> str | None:
         return "requested"
     if user_text and _copies_input(suspect, user_text):
         return "copies_input"
-    if suspect.thinking and suspect.copies < 6.5 and suspect.period >= 80:
+    if suspect.thinking and suspect.copies < 6.5 and (suspect.period >= 80 or not suspect.period):
         return "reasoning_restart"  # going over a whole train of thought a few times is how reasoning models check themselves
     for name, holds in _EXCUSES.items():
         if holds(suspect):
@@ -165,20 +166,15 @@ def _encoded_bytes(suspect: Suspect) -> bool:
 
 def _laughter(suspect: Suspect) -> bool:
     """Laughter, cheers and drawn-out sounds of a chat reply that ends by itself."""
-    if suspect.cut or len(suspect.body) > 160 or suspect.period > 4:
+    if suspect.cut or len(suspect.body) > (60 if suspect.cut is None else 160) or suspect.period > 4:
         return False
     return set(suspect.body) <= _LAUGHTER or (suspect.period == 1 and suspect.body[0].isalpha() and len(suspect.body) <= 60)
 
 
 def units(body: str) -> list[str]:
-    """A stretch cut at its own joints: lines where there are enough, else sentences, else comma-separated parts."""
-    lines = [line.strip() for line in body.split("\n")]
-    lines = [line for line in lines if line]
-    if len(lines) >= 6:
-        return lines
-    parts: list[str] = []
-    for line in lines:
-        parts.extend(part.strip() for part in re.split(r"(?<=[.!?。！？…])\s*", line))
+    """A stretch cut at its own joints: sentences and lines, without a short opener ("Wait,"); comma-separated parts where there are too few."""
+    parts = [part for line in body.split("\n") for part in _SENTENCE_END.split(line.strip())]
+    parts = [_OPENER.sub("", part, count=1).strip() for part in parts]
     parts = [part for part in parts if part]
     if len(parts) >= 6:
         return parts
@@ -190,9 +186,13 @@ def collapsed(unit: str) -> str:
     return _NUMBER.sub("0", unit)
 
 
-def recurring_share(parts: Sequence[str]) -> float:
-    """Share of characters in units that occur at least three times."""
-    counts = Counter(parts)
+def most_copies(text: str) -> int:
+    """How often the commonest unit of a text occurs."""
+    return max(Counter(unit for unit in units(text) if len(unit) > 3).values(), default=0)
+
+
+def recurring_share(parts: Sequence[str], counts: Counter[str]) -> float:
+    """Share of characters in units that occur at least three times by `counts`."""
     total = sum(map(len, parts))
     return sum(len(part) for part in parts if counts[part] >= 3) / total if total else 0.0
 
@@ -216,15 +216,17 @@ def counts_up(parts: Sequence[str]) -> bool:
 
 def _cells_change(suspect: Suspect) -> bool:
     """Rows of data, code or a list: the units differ from one another by more than a counter."""
-    if suspect.exact and suspect.copies >= 3.5:
+    if suspect.exact and (suspect.at_end or suspect.copies >= 3.5):
         return False
     parts = units(suspect.body)
     if len(parts) < 4:
         return False
-    if recurring_share(parts) >= 0.6:
+    # grams count from their third or fourth occurrence on, so the first copies lie before the stretch
+    seen = units(suspect.text[max(0, suspect.start - 3 * len(suspect.body)) : suspect.end])
+    if recurring_share(parts, Counter(seen)) >= 0.6:
         return False
     same_but_numbers = [collapsed(part) for part in parts]
-    if recurring_share(same_but_numbers) < 0.6:
+    if recurring_share(same_but_numbers, Counter(map(collapsed, seen))) < 0.6:
         return True
     if not counts_up(parts):
         return True
@@ -250,7 +252,7 @@ def _refrain(suspect: Suspect) -> bool:
         return False
     short = sum(len(line) <= 64 for line in filled)
     plain = sum(not re.search(r"[{}<>=;|]|^\s*[-*\d]+[.)]?\s", line) for line in filled)
-    return short * 10 >= 9 * len(filled) and plain * 10 >= 9 * len(filled) and len(set(filled)) * 5 >= 2 * len(filled)
+    return short * 10 >= 9 * len(filled) and plain * 10 >= 9 * len(filled) and len(set(map(collapsed, filled))) * 5 >= 2 * len(filled)
 
 
 _EXCUSES = {
