@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,8 +19,9 @@ from detector.slices import stand_out
 from detector.sources.base import CouldNot
 from detector.window import MINUTE, Window
 
-CHRONIC_RATIO = 2.0  # a level below twice its own past is not news; chosen so that the spike rules (ratio >= 2.5) never call theirs chronic
+CHRONIC_RATIO = 2.0  # a level below twice its own past is not news; chosen so that the spike rules (ratio >= 2) never call theirs chronic
 DAY = 1440  # minutes
+_CELLS_AT_ONCE = 8_000_000  # series x bins of one panel: bounds memory at about 300 MB
 CHRONIC_EVENTS = 3  # fewer flagged requests before the window say too little to call a level chronic (evidence gate of statistics, section 1)
 
 
@@ -41,7 +43,8 @@ class Scored:
     score: npt.NDArray[np.float64]
     expected: npt.NDArray[np.float64]
     length: npt.NDArray[np.int64]  # minutes of the detection window that gave the score
-    requests: npt.NDArray[np.int64]  # requests of that detection window
+    flagged: npt.NDArray[np.int64]  # counts of that detection window
+    requests: npt.NDArray[np.int64]
     why_not: npt.NDArray[np.int8]
     reasons: tuple[str, ...]
 
@@ -54,23 +57,24 @@ class Scored:
 def score_rule(rule: Rule, ledger: Ledger, start: int, end: int, every: int) -> Scored:
     """Score one rule every `every` minutes in `(start, end]` (minutes since 1970 UTC), the last time at `end` itself.
 
-    The span is worked off day by day, so memory does not grow with it; days without any request are left out.
+    Bins are as long as the statistic, `every` and `end` allow without changing a score. The span is worked off in stretches of days, so memory does not
+    grow with it; days without any request near them are left out.
     """
     detector = make(rule.detector, rule.params)
     horizon = Horizon(rule.window_minutes, rule.baseline_minutes, rule.min_requests)
-    back = detector.warm_up(horizon)
+    step = math.gcd(every, end, detector.grain(horizon))
+    back = -(-detector.warm_up(horizon) // step) * step
     all_ends = np.arange(end, start, -every, dtype=np.int64)[::-1]
-    busy = np.unique(ledger.minutes() // DAY)
+    bins_a_day = DAY // step * max(1, ledger.series_count(rule.group_by))
+    longest = max(1, (_CELLS_AT_ONCE - back // step) // bins_a_day)
     parts: list[tuple[npt.NDArray[np.int64], Scores]] = []
     labels: tuple[dict[str, str | None], ...] = ()
-    for day in np.unique((all_ends - 1) // DAY).tolist():
-        if not ((busy >= day - 1) & (busy <= day)).any() and parts:
-            continue  # nothing near this day: nothing can fire, and the days around it tell what could not be judged
-        ends = all_ends[(all_ends - 1) // DAY == day]
+    for first_day, last_day in _stretches(np.unique((all_ends - 1) // DAY), np.unique(ledger.minutes() // DAY), longest):
+        ends = all_ends[((all_ends - 1) // DAY >= first_day) & ((all_ends - 1) // DAY <= last_day)]
         first = int(ends[0]) - back
-        panel = ledger.panel(rule.signal, rule.group_by, first, int(ends[-1]), 1, rule.subtypes)
+        panel = ledger.panel(rule.signal, rule.group_by, first, int(ends[-1]), step, rule.subtypes)
         labels = panel.labels
-        parts.append((ends, detector.score(panel, (ends - first).tolist(), horizon)))
+        parts.append((ends, detector.score(panel, ((ends - first) // step).tolist(), horizon)))
     scores = [part for _, part in parts]
     return Scored(
         rule,
@@ -79,10 +83,25 @@ def score_rule(rule: Rule, ledger: Ledger, start: int, end: int, every: int) -> 
         np.concatenate([part.score for part in scores], axis=1),
         np.concatenate([part.expected for part in scores], axis=1),
         np.concatenate([part.window for part in scores], axis=1),
+        np.concatenate([part.flagged for part in scores], axis=1),
         np.concatenate([part.requests for part in scores], axis=1),
         np.concatenate([part.why_not for part in scores], axis=1),
         scores[0].reasons,
     )
+
+
+def _stretches(days: npt.NDArray[np.int64], busy: npt.NDArray[np.int64], longest: int) -> list[tuple[int, int]]:
+    """Runs of days to score together, each at most `longest` days: those with requests on them or the day before, and the first in any case."""
+    wanted = days[np.isin(days, busy) | np.isin(days - 1, busy)]
+    if not wanted.size:
+        wanted = days[:1]  # nothing can fire; one day tells what could not be judged
+    runs: list[tuple[int, int]] = []
+    for day in wanted.tolist():
+        if runs and day == runs[-1][1] + 1 and day - runs[-1][0] < longest:
+            runs[-1] = (runs[-1][0], day)
+        else:
+            runs.append((day, day))
+    return runs
 
 
 def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5) -> Judgement:

@@ -92,6 +92,14 @@ class Ledger:
         ids = np.array([self._series.setdefault(labels, len(self._series)) for labels in series], dtype=np.int64)
         self._append(np.asarray(minutes, np.int64), ids, self._signal_ids(signal, len(ids)), np.asarray(requests, np.int64), np.asarray(flagged, np.int64))
 
+    def add_coded(self, minutes: Ints, names: Sequence[Labels], codes: Ints, signal: str, requests: Ints, flagged: Ints) -> None:
+        """As `add`, for tables: `names[codes[i]]` are the labels of row `i`, so that nothing is looked up per row."""
+        if len(minutes):
+            ids = np.array([self._series.setdefault(labels, len(self._series)) for labels in names], dtype=np.int64)
+            self._append(
+                np.asarray(minutes, np.int64), ids[codes], self._signal_ids(signal, len(codes)), np.asarray(requests, np.int64), np.asarray(flagged, np.int64)
+            )
+
     def add_evidence(self, minute: int, labels: Labels, signal: str, evidence: Evidence) -> None:
         """Add subtypes and examples of flagged requests of one minute, series and signal."""
         self.evidence.setdefault((minute, labels, signal), Evidence()).add(evidence)
@@ -181,6 +189,11 @@ class Ledger:
                     flagged += np.bincount(cell, k[chosen], size).astype(np.int64).reshape(flagged.shape)
         labels = tuple(dict(zip(group_by, group, strict=True)) for group in ordered)
         return Panel(start, step, labels, requests, flagged)
+
+    def series_count(self, group_by: Sequence[str]) -> int:
+        """How many series a panel grouped by these labels would have."""
+        positions = [SERIES_LABELS.index(name) for name in group_by]
+        return len({tuple(labels[position] for position in positions) for labels in self._series})
 
     def evidence_of(self, signal: str, labels: Mapping[str, str | None], start: int, end: int) -> Evidence:
         """Evidence of one signal over the minutes `[start, end)`, of all series whose labels agree with `labels`."""

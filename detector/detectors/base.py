@@ -67,6 +67,10 @@ class Detector(Protocol):
         """Minutes of counts before an end that this detector may look at (the panel should reach that far back)."""
         ...
 
+    def grain(self, horizon: Horizon) -> int:
+        """Minutes: bins of any length that divides this give the same scores as one-minute bins (at ends that such bins can express)."""
+        ...
+
 
 HEADINGS = ("Detects", "Method", "Fails when", "Parameters", "Source")  # every detector's docstring has them, in this order
 

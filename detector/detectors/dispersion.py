@@ -78,7 +78,7 @@ class Dispersion:
     def at(self, day: int) -> dict[int, Floats]:
         """Weights as known at a day's first midnight, by window length: each (n_series, cells), rows sum to one."""
         if day not in self._weights:
-            keep = self._forecast.kept(day).astype(np.float64)
+            keep = self._forecast.kept(day, self._days).astype(np.float64)
             weights: dict[int, Floats] = {}
             carried = np.zeros((len(keep), CELLS))
             for window in self._windows:

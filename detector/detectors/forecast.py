@@ -38,10 +38,9 @@ class Expectation:
 
 @dataclass(frozen=True)
 class _Midnight:
-    """What is known at one midnight: screened blocks (n_series, n_blocks) and sums over the baseline (n_series,)."""
+    """What is known at one midnight: sums over the baseline, (n_series,), and over the fleet."""
 
     bin: int
-    keep: Bools
     flagged: Floats
     requests: Floats
     recent_flagged: Floats
@@ -55,17 +54,16 @@ class Forecast:
 
     Args:
         panel: counts; its step must divide six hours, its start must be a multiple of the step.
-        baseline: minutes of past that give the rate. history: minutes of past that are screened (at least `baseline`).
+        baseline: minutes of past that give the rate.
         half_life: days after which a count weighs half. prior_events: weight, in events, of the undecayed baseline.
     """
 
-    def __init__(self, panel: Panel, baseline: int, history: int, half_life: float, prior_events: float) -> None:
+    def __init__(self, panel: Panel, baseline: int, half_life: float, prior_events: float) -> None:
         if BLOCK % panel.step or panel.start % panel.step:
             raise ValueError(f"bins of {panel.step} minutes from minute {panel.start} do not make up six-hour blocks")
         self.panel = panel
         self.requests, self.flagged = totals_before(panel.requests), totals_before(panel.flagged)
         self.baseline_blocks = max(1, round(baseline / BLOCK))
-        self.history_blocks = max(self.baseline_blocks, round(history / BLOCK))
         self.half_life, self.prior_events = half_life, prior_events
         self._first_block = panel.start // BLOCK
         self._block_requests, self._block_flagged = self._blocks(self.requests), self._blocks(self.flagged)
@@ -79,9 +77,10 @@ class Forecast:
         """Bin index (negative: before the panel) at which a day begins."""
         return (day * DAY - self.panel.start) // self.panel.step
 
-    def kept(self, day: int) -> Bools:
-        """(n_series, history blocks): which of the blocks before a midnight do not stick out."""
-        return self._midnight(day).keep
+    def kept(self, day: int, days: int) -> Bools:
+        """(n_series, blocks): which of the six-hour blocks of the `days` days before a midnight do not stick out."""
+        last, blocks = day * DAY // BLOCK, days * DAY // BLOCK
+        return screened(self._past(self._block_requests, last, blocks), self._past(self._block_flagged, last, blocks))
 
     def at(self, day: int, moments: Ints) -> Expectation:
         """The rates at bin indexes that all lie in one day."""
@@ -103,11 +102,11 @@ class Forecast:
         at = np.clip(edges, 0, self.panel.bins)
         return totals[:, at[1:]] - totals[:, at[:-1]]
 
-    def _past(self, blocks: Ints, last: int) -> Floats:
-        """The `history_blocks` blocks before absolute block `last`; blocks before the panel are empty."""
+    def _past(self, blocks: Ints, last: int, number: int) -> Floats:
+        """The `number` blocks before absolute block `last`; blocks before the panel are empty."""
         stop = last - self._first_block
-        start = stop - self.history_blocks
-        past = np.zeros((len(blocks), self.history_blocks))
+        start = stop - number
+        past = np.zeros((len(blocks), number))
         if stop > 0:
             past[:, max(0, -start) :] = blocks[:, max(0, start) : stop]
         return past
@@ -115,15 +114,14 @@ class Forecast:
     def _midnight(self, day: int) -> _Midnight:
         if day not in self._midnights:
             last = day * DAY // BLOCK
-            n, k = self._past(self._block_requests, last), self._past(self._block_flagged, last)
+            n = self._past(self._block_requests, last, self.baseline_blocks)
+            k = self._past(self._block_flagged, last, self.baseline_blocks)
             keep = screened(n, k)
-            recent = slice(self.history_blocks - self.baseline_blocks, None)
-            n, k = n[:, recent], k[:, recent]
-            kept_n, kept_k = n * keep[:, recent], k * keep[:, recent]
+            kept_n, kept_k = n * keep, k * keep
             age = (np.arange(self.baseline_blocks, 0, -1) - 0.5) * BLOCK / DAY
             weight = 0.5 ** (age / self.half_life)
             self._midnights[day] = _Midnight(
-                self.midnight_bin(day), keep, kept_k.sum(1), kept_n.sum(1), kept_k @ weight, kept_n @ weight, float(k.sum()), float(n.sum())
+                self.midnight_bin(day), kept_k.sum(1), kept_n.sum(1), kept_k @ weight, kept_n @ weight, float(k.sum()), float(n.sum())
             )
         return self._midnights[day]
 

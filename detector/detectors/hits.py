@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import ClassVar
 
 import numpy as np
@@ -44,6 +45,10 @@ class Hits:
     def warm_up(self, horizon: Horizon) -> int:
         """The counted window, and two young ages: a new version is told by an older one before it."""
         return max(self.parameters.within, 2 * self.parameters.young)
+
+    def grain(self, horizon: Horizon) -> int:
+        """What divides both lengths."""
+        return gcd(self.parameters.within, self.parameters.young)
 
     def score(self, panel: Panel, ends: Sequence[int], horizon: Horizon) -> Scores:
         """Hits before each end (see the class)."""

@@ -44,6 +44,10 @@ class Share:
         """The rule's window."""
         return horizon.window
 
+    def grain(self, horizon: Horizon) -> int:
+        """The rule's window."""
+        return horizon.window
+
     def score(self, panel: Panel, ends: Sequence[int], horizon: Horizon) -> Scores:
         """Lower limit of the rate over the window before each end (see the class)."""
         width = bins_of(horizon.window, panel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import Annotated, ClassVar
 
 import numpy as np
@@ -73,16 +74,19 @@ class Spike:
         self.parameters = parameters
 
     def warm_up(self, horizon: Horizon) -> int:
-        """History, the baseline before its first day, the longest window and the day that is cut at midnight."""
-        history = max(self.parameters.history_days * DAY, horizon.baseline)
-        return history + horizon.baseline + self.parameters.windows[-1] + DAY
+        """History, the baseline before its first day, the longest window and the day that is cut at midnight; a shorter log is judged by what there is."""
+        return self.parameters.history_days * DAY + horizon.baseline + BLOCK + self.parameters.windows[-1] + DAY
+
+    def grain(self, horizon: Horizon) -> int:
+        """What divides every window."""
+        return gcd(*self.parameters.windows)
 
     def score(self, panel: Panel, ends: Sequence[int], horizon: Horizon) -> Scores:
         """Score each series at each end (see the class). Raises ValueError: bins that do not make up six-hour blocks."""
         at = np.asarray(ends, np.int64)
         shape = (len(panel.labels), len(at))
         windows = self._usable(panel.step)
-        forecast = Forecast(panel, horizon.baseline, self.parameters.history_days * DAY, self.parameters.half_life_days, self.parameters.prior_events)
+        forecast = Forecast(panel, horizon.baseline, self.parameters.half_life_days, self.parameters.prior_events)
         dispersion = Dispersion(forecast, windows, self.parameters.history_days)
         best = Scores(
             score=np.full(shape, -1.0),
