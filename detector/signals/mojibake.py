@@ -7,6 +7,7 @@ hardly ever is. Where bytes were lost on the way (control characters stripped), 
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from detector.signals.scripts import common
 
@@ -22,7 +23,7 @@ _CLOSING = frozenset("“”‘’…–—«»‹›·°§•™\xa0")
 _PROOF_LEADS = "\xc2\xc3"  # UTF-8 of U+0080 to U+00FF: Ã and Â, which no language puts before such a sign
 _SIGNS = re.compile("[\x80-\xa6\xa8-\xaa\xac-\xaf\xb1-\xb6\xb8-\xba\xbc-\xbe]")
 _LEADS = re.compile("[\xc2-\xd6\xd8-\xf4]")
-_ACCENTED_WORD = re.compile("(?<![A-Za-z\xc0-\u024f])[\xc0-\xd6\xd8-\xf6\xf8-\xff]{4,}(?![A-Za-z\xc0-\u024f])")  # no language has such words
+_ACCENTED_WORD = re.compile("(?<![A-Za-z\xc0-\u024f])[\xc0-\xff]{4,}(?![A-Za-z\xc0-\u024f])")  # no language has such words
 # U+FFFD and memory patterns read as GBK, byte order mark, typographic quotes, emoji: UTF-8 read as Windows-1252, Windows-1251 or GBK.
 _CERTAIN = re.compile("锟斤拷|烫烫烫|屯屯屯|ï»¿|ï¿½|â€[™œ\x9d“”–—¦˜]|ðŸ|вЂ[™њќ“”\xa6]|рџ[\x98‘’“”•–™‹›¤]|馃[\u4e00-\u9fff]")
 _ASIAN_RUN = re.compile(
@@ -38,6 +39,7 @@ UNCOMMON_HINT_SHARE = 0.06  # below it no reversal is tried: above the 99.9th pe
 UNCOMMON_SHARE = 0.15
 UNCOMMON_CHARACTERS = 6  # different ones: a rare name comes again and again
 UNCOMMON_PAIRS = 2  # side by side; lists of rare characters have separators
+ACCENTS = 3
 HALFWIDTH_HINT = 3  # half-width katakana are what Shift-JIS makes of half the bytes
 _CYRILLIC_RUN = re.compile("[\u0400-\u045f\u0490\u0491\x98\xa0-\xbf\u2013-\u203a\u20ac\u2116\u2122]{8,}")
 GOOD_PER_BROKEN = 1.5  # sound text reversed in a wrong encoding is nearly all broken
@@ -51,7 +53,7 @@ def mojibake(text: str) -> tuple[int, int] | None:
     certain = _CERTAIN.search(text)
     if certain is not None:
         return certain.start(), certain.end() - certain.start()
-    return _western(text) or _eastern(text) or _cyrillic(text)
+    return _western(text) or _accents_as_eastern(text) or _eastern(text) or _cyrillic(text)
 
 
 def _western(text: str) -> tuple[int, int] | None:
@@ -91,6 +93,21 @@ def _dense(raw: str) -> tuple[int, int] | None:
         if len(stretch) >= 6 and len(set(stretch)) >= 4 and len(_SIGNS.findall(stretch)) >= max(2, len(stretch) // 6) and len(_LEADS.findall(stretch)) >= 2:
             return match.start(), len(stretch)
     return None
+
+
+def _accents_as_eastern(text: str) -> tuple[int, int] | None:
+    """Accented Latin letters read as GBK, EUC-KR or Big5: a rare character inside Latin words (caf茅, r茅seau)."""
+    places = list(_accents().finditer(text))
+    return (places[0].start(1), 1) if len(places) >= ACCENTS else None
+
+
+@cache
+def _accents() -> re.Pattern[str]:
+    """What these encodings make of the UTF-8 of À to ž, with small Latin letters on both sides or at the end of a word."""
+    codes = [bytes((lead, trail)) for lead in (0xC3, 0xC4, 0xC5) for trail in range(0x80, 0xC0)]
+    made = {code.decode(codec, "ignore") for code in codes for codec in ("gbk", "cp949", "big5")}
+    letters = "".join(sorted(character for character in made if len(character) == 1 and character > "\u2fff"))
+    return re.compile(f"(?<=[a-z])([{letters}])(?=[a-z]|[ ,.;:!?'\n]|$)")
 
 
 def _eastern(text: str) -> tuple[int, int] | None:

@@ -80,8 +80,14 @@ def main_language(count: Counter[str]) -> str | None:
 @cache
 def only_simplified() -> frozenset[str]:
     """Han characters that simplified Chinese has and no standard of Japan, Korea or Taiwan (GB 2312 but not JIS X 0208, KS X 1001 or Big5)."""
-    elsewhere = _characters("euc_jp", 0xB0, 0xF4) | _characters("euc_kr", 0xCA, 0xFD) | _characters("big5", 0xA4, 0xF9)
+    elsewhere = _characters("euc_jp", 0xB0, 0xF4) | hanja() | _characters("big5", 0xA4, 0xF9)
     return _characters("gb2312", 0xB0, 0xF7) - elsewhere
+
+
+@cache
+def hanja() -> frozenset[str]:
+    """Han characters that Korean texts use (KS X 1001): others in a Korean text are Chinese or Japanese."""
+    return _characters("euc_kr", 0xCA, 0xFD)
 
 
 @cache
