@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -21,7 +22,7 @@ from detector.sources.base import Tally
 if TYPE_CHECKING:
     from detector.settings.source import ColumnMapping
 
-BATCH_ROWS = 4096
+BATCH_ROWS = 1024  # about 3 MB of answers: stays in the cache between decoding, scanning and counting
 DUPLICATE = "answers that were read twice (same id, time, length and outcome), counted once"
 UNTIMED = "answers without a usable time (missing, or without a zone)"
 
@@ -74,6 +75,11 @@ class Reader:
         except Exception as error:
             self.reject(Rejected(raw, f"its format failed on it ({type(error).__name__})"))
 
+    @property
+    def is_waiting(self) -> bool:
+        """The next document must come through here too: the last one announced it."""
+        return self._reader.is_waiting
+
     def finish(self) -> Iterator[Record]:
         """Records of everything that was still open."""
         yield from self._kept(self._reader.finish())
@@ -115,6 +121,28 @@ def answer_hash(
     """What two readings of one answer have in common (64 bits, equal only within a process): texts count by their length, which is cheap and enough
     beside id, time and outcome."""
     return hash((identity, choice, at, finish, status, error, len(content or ""), len(reasoning or "")))
+
+
+_IDENTITY = ("choice_index", "timestamp", "finish_reason", "status_code", "error_type")
+
+
+def only_new(batch: Batch, seen: set[int] | None, tally: Tally) -> Batch:
+    """The batch without answers that were read before; their hashes join `seen`."""
+    if seen is None:
+        return batch
+    names = [record or request for record, request in zip(batch.column("record_id"), batch.column("request_id"), strict=True)]
+    lengths = [[len(text or "") for text in batch.column(name)] for name in ("content", "reasoning")]
+    found = list(map(hash, zip(names, *(batch.column(name) for name in _IDENTITY), *lengths, strict=True)))
+    if None not in names and len(set(found)) == len(found) and seen.isdisjoint(found):
+        seen.update(found)
+        return batch
+    keep = []
+    for name, answer in zip(names, found, strict=True):
+        keep.append(name is None or answer not in seen)
+        if name is not None:
+            seen.add(answer)
+    tally.notes[DUPLICATE] += keep.count(False)
+    return Batch(sum(keep), {name: list(compress(values, keep)) for name, values in batch.columns.items()})
 
 
 def broken_json(text: str) -> str:

@@ -93,6 +93,22 @@ def format_named(name: str) -> Format:
     raise ConfigError(f"no format is named {name!r}; there are: {', '.join(sorted(fmt.name for fmt in formats()))}")
 
 
+class OtherLines:
+    """Text that no format recognises, between lines of an engine's log, is the rest of that log (banners, stack traces, access lines)."""
+
+    def __init__(self) -> None:
+        self._last: Format | None = None
+
+    def saw(self, fmt: Format) -> None:
+        """A document of this format was met."""
+        if fmt.other_lines:
+            self._last = fmt
+
+    def of(self, body: Json) -> Format | None:
+        """The format whose log an unrecognised body is a line of; None for objects, broken JSON, and text before any such log."""
+        return self._last if isinstance(body, str) and not _JSON_START.match(body) else None
+
+
 class Reader:
     """Raw documents in, records and rejections out, in the order of the log.
 
@@ -109,7 +125,7 @@ class Reader:
         self._joiners: dict[str, Joiner] = {}
         self._waiting: list[tuple[int, int, Record | Rejected]] = []  # heap by position
         self._serial = 0
-        self._log_format: Format | None = None  # last format of an engine's log: text that no format recognises is its other lines
+        self._others = OtherLines()
         self.found: Counter[str] = Counter()
         self.evidence: dict[str, list[tuple[str, str]]] = {}
 
@@ -162,15 +178,15 @@ class Reader:
             found: Detection | None = Detection(self._only, "named by the caller")
         else:
             found = self._detector.detect(body)
-        if found is None and isinstance(body, str) and self._log_format is not None and not _JSON_START.match(body):
-            self._give(document, self._log_format)
-            return
         if found is None:
-            self._take((self._unclaimed(document),), document)
+            log = self._others.of(body)
+            if log is not None:
+                self._give(document, log)
+            else:
+                self._take((self._unclaimed(document),), document)
             return
         fmt = found.format
-        if fmt.other_lines:
-            self._log_format = fmt
+        self._others.saw(fmt)
         self.found[fmt.name] += 1
         seen = self.evidence.setdefault(fmt.name, [])
         if len(seen) < _EVIDENCE:

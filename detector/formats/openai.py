@@ -95,6 +95,12 @@ def usage_columns(usage: Json) -> dict[str, Any]:
     return {name: value for name, value in columns.items() if value is not None}
 
 
+def engine_of(fingerprint: Json) -> tuple[str | None, str | None]:
+    """Engine and version in a `system_fingerprint` such as `vllm-0.32.0-030e4170`; (None, None) for any other."""
+    found = _FINGERPRINT.match(fingerprint) if isinstance(fingerprint, str) else None
+    return (found[1], found[2]) if found else (None, None)
+
+
 def is_body(value: Json) -> bool:
     """The object looks like a response body of these APIs."""
     if not isinstance(value, dict):
@@ -192,10 +198,9 @@ def _shared(body: Mapping[str, Any]) -> dict[str, Any]:
         columns.update(usage_columns(meta))
         columns["latency_seconds"] = seconds(meta.get("e2e_latency"))
         columns["engine"] = "sglang"
-    fingerprint = body.get("system_fingerprint")
-    engine = _FINGERPRINT.match(fingerprint) if isinstance(fingerprint, str) else None
+    engine, version = engine_of(body.get("system_fingerprint"))
     if engine:
-        columns["engine"], columns["engine_version"] = engine[1], engine[2]
+        columns["engine"], columns["engine_version"] = engine, version
     if isinstance(body.get("stream_done"), bool):
         columns["stream"], columns["stream_done"] = True, body["stream_done"]
     if body.get("error"):

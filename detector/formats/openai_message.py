@@ -26,6 +26,12 @@ def is_redacted(value: str) -> bool:
     return len(value) < 32 and value.strip().lower() in _REDACTED
 
 
+def is_truncated(value: str) -> bool:
+    """A logger's mark at the end of the text says that the logger cut it."""
+    tail = max(0, len(value) - 256)
+    return value.find("truncated", tail) >= 0 and _CUT.search(value, tail) is not None
+
+
 def set_text(columns: dict[str, Any], name: str, value: str | None) -> None:
     """Set column `name` (content or reasoning) and its state from a text that was captured; None is an answer without text."""
     if not value:
@@ -33,8 +39,7 @@ def set_text(columns: dict[str, Any], name: str, value: str | None) -> None:
     elif is_redacted(value):
         columns[name], columns[f"{name}_state"] = None, "not_captured"
     else:
-        cut = len(value) > 16 and _CUT.search(value, max(0, len(value) - 256)) is not None
-        columns[name], columns[f"{name}_state"] = value, "truncated" if cut else "present"
+        columns[name], columns[f"{name}_state"] = value, "truncated" if is_truncated(value) else "present"
 
 
 def choice_columns(choice: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def request_columns(body: Any) -> dict[str, Any]:
         "include_reasoning": flag(_first(layers, ("include_reasoning",))),
         "ignore_eos": flag(_first(layers, ("ignore_eos",))),
         "skip_special_tokens": flag(_first(layers, ("skip_special_tokens",))),
-        "system_text": _system_text(request),
+        "system_text": system_text(request),
         "has_suffix": True if request.get("suffix") else None,
         "user": text(request.get("user")),
         "session": text(request.get("session_id")) or text(mapping(request.get("metadata")).get("session_id")),
@@ -77,7 +77,7 @@ def request_columns(body: Any) -> dict[str, Any]:
     stops = _first(layers, ("stop", "stop_sequences"))
     if stops is not None:
         columns["stop"] = _strings(stops)
-    columns["last_role"], columns["user_text"] = _conversation(request)
+    columns["last_role"], columns["user_text"] = conversation(request)
     columns["response_format"], columns["schema_is_empty"] = _shape(layers, request)
     options = tuple(name for name in _GATEWAY_OPTIONS for layer in (*layers, mapping(request.get("litellm_params"))) if flag(layer.get(name)))
     columns["gateway_options"] = options or None
@@ -161,7 +161,7 @@ def _strings(value: Any) -> tuple[str, ...]:
     return tuple(entry for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
 
 
-def _conversation(request: Mapping[str, Any]) -> tuple[str | None, str | None]:
+def conversation(request: Mapping[str, Any]) -> tuple[str | None, str | None]:
     """Role of the last message, and the text of the last user message (or the prompt of a completion)."""
     messages = decoded(request.get("messages"))
     if not isinstance(messages, list):
@@ -180,7 +180,7 @@ def _conversation(request: Mapping[str, Any]) -> tuple[str | None, str | None]:
     return None, None
 
 
-def _system_text(request: Mapping[str, Any]) -> str | None:
+def system_text(request: Mapping[str, Any]) -> str | None:
     """Texts of system and developer messages (and of `instructions`, Responses API; `system`, Anthropic): what elements an answer should have stands there."""
     messages = decoded(request.get("messages"))
     turns = [entry for entry in messages if isinstance(entry, dict) and entry.get("role") in ("system", "developer")] if isinstance(messages, list) else []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -18,13 +18,12 @@ from detector.formats.base import Document, Rejected
 from detector.formats.detect import Detector
 from detector.formats.values import decoded
 from detector.formats.wrapping import Peeler
-from detector.formats.wrapping_lines import raw_documents
-from detector.reading import Reader, ReadingOptions, batched
-from detector.record import Record
+from detector.reading import ReadingOptions
 from detector.sources.base import CouldNot, Tally
-from detector.sources.lines import Fault, raw_lines, texts
+from detector.sources.lines import Fault, raw_lines
 from detector.sources.opening import STDIN, Blocks, sniff
-from detector.sources.partition import UNIT_BYTES, WHOLE, Unit, cut, lines_before, range_blocks, shares
+from detector.sources.partition import UNIT_BYTES, Unit, cut, lines_before, shares
+from detector.sources.unit import UnitReading
 
 _SAMPLE_LINES = 16  # lines that decide whether a file may be cut
 _SAMPLE_LONGEST = 4 << 20
@@ -53,7 +52,7 @@ class Files:
         for unit in units:
             first_line = 1 if unit.start == 0 else before[1] if before[0] == unit.path else 1 + lines_before(unit.path, unit.start)
             reading = UnitReading(unit, first_line, self.options, tally, self.rejected)
-            yield from batched(reading.records(), tally)
+            yield from reading.batches()
             before = (unit.path, reading.next_line)
 
     def partitions(self, jobs: int) -> list[Files]:
@@ -136,52 +135,3 @@ def _is_self_contained(path: str, options: ReadingOptions) -> bool:
         if not documents:
             return False
     return bool(sample)
-
-
-@dataclass
-class UnitReading:
-    """The reading of one unit: its records in order, and how many lines it had."""
-
-    unit: Unit
-    first_line: int
-    options: ReadingOptions
-    tally: Tally
-    rejected: Callable[[Rejected], None] | None = None
-    next_line: int = 0
-
-    def records(self) -> Iterator[Record]:
-        """Records in the order of the log."""
-        reader = Reader(self.options, self.tally, self.rejected)
-        try:
-            for document in self._documents():
-                yield from reader.feed(document)
-        except OSError as error:
-            self.tally.could_not.append(CouldNot(self.unit.path, f"reading stopped: {error.strerror or type(error).__name__}", "read it again"))
-        yield from reader.finish()
-
-    def _documents(self) -> Iterator[Document]:
-        if self.unit.kind == "parquet":
-            from detector.sources.parquet import rows
-
-            yield from rows(self.unit.path, self.tally)
-            return
-        packed = Blocks(self.unit.path)
-        blocks: Iterable[bytes] = packed if self.unit.end == WHOLE else range_blocks(self.unit)
-        yield from raw_documents(self._lines(blocks), self.unit.path)
-        if packed.problem is not None:
-            self.tally.could_not.append(CouldNot(self.unit.path, packed.problem, "fetch the file again"))
-
-    def _lines(self, blocks: Iterable[bytes]) -> Iterator[str]:
-        """Lines as text; faults are counted here and leave a blank line, so that numbers stay right."""
-        number = self.first_line - 1
-        for number, line in enumerate(texts(blocks), self.first_line):
-            if isinstance(line, Fault):
-                place = f"{self.unit.path}:{number}"
-                self.tally.documents += 1
-                self.tally.skip(str(line), place)
-                if self.rejected is not None:
-                    self.rejected(Rejected(Document(None, place), str(line)))
-                yield ""
-            else:
-                yield line
-        self.next_line = number + 1

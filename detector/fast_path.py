@@ -1,0 +1,332 @@
+"""The fast path: lines of the usual envelope to columns, without a record or a dict per answer.
+
+A line that fits `detector.formats.envelope_types` gives the row that the general path would give (a property test holds the two together); every other line
+is for the general path. Texts that are seldom looked at (the conversation) are decoded when they are asked for.
+
+Why typed structures: on 100,000 answers of 2.2 KB the decoding alone takes 0.6 times `orjson.loads` (strings are made only for what is kept); see
+`bench/speed.py` for the whole.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, overload
+
+import msgspec
+import orjson
+
+from detector.batch import Batch
+from detector.formats.base import Document, formats
+from detector.formats.detect import Detector
+from detector.formats.envelope import FORMAT, read_envelope
+from detector.formats.envelope_types import decoder, keys_asked, kind_of
+from detector.formats.openai import engine_of
+from detector.formats.openai_message import is_redacted, is_truncated
+from detector.formats.openai_request import conversation, system_text
+from detector.formats.values import instant
+from detector.formats.wrapping import Peeler
+from detector.record import DEFAULTS, Record
+
+_PROOFS = 3  # documents in which a further key must have changed nothing before it counts as harmless
+_ATTEMPTS = 256  # lines that are tried for such proofs, per reader: a log of ever new keys stays on the general path
+_MOST_KEYS = 64
+# Keys by which shippers and other producers are told (`detector.formats.wrapping*`): never harmless, whatever a few documents show.
+_TELLING = frozenset(
+    "message log msg line text body event payload raw data record content json fields source tags host type path port agent ecs input container docker beat "
+    "kubernetes stream date time logtag labels severity level resource attributes trace span spans index create update delete hits docs columns values result "
+    "rows entry events tables partial_message".split()
+)
+
+
+class Lazy(Sequence[Any]):
+    """A column whose values are made when they are asked for, from one thing per row."""
+
+    def __init__(self, sources: Sequence[Any], make: Callable[[Any], Any]) -> None:
+        self._sources, self._make = sources, make
+
+    def __len__(self) -> int:
+        return len(self._sources)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._make, self._sources)
+
+    @overload
+    def __getitem__(self, row: int) -> Any: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[Any]: ...
+    def __getitem__(self, row: int | slice) -> Any:
+        if isinstance(row, slice):
+            return [self._make(source) for source in self._sources[row]]
+        return self._make(self._sources[row])
+
+
+class FastLines:
+    """Decodes lines of one log; learns which further top-level keys are harmless."""
+
+    def __init__(self) -> None:
+        self._harmless: dict[str, frozenset[str]] = {}
+        self._proofs: Counter[tuple[str, str]] = Counter()
+        self._attempts = 0
+        self._decode = decoder(self._harmless).decode
+
+    def decode(self, line: bytes) -> Any | None:
+        """The line as a typed envelope; None if it is for the general path."""
+        try:
+            return self._decode(line)
+        except (msgspec.MsgspecError, RecursionError):
+            return None
+
+    def learn(self, line: bytes) -> None:
+        """Look at a line that did not fit: do its further keys change anything? Those that never did are ignored from now on."""
+        if self._attempts >= _ATTEMPTS or len(self._harmless) >= _MOST_KEYS:
+            return
+        try:
+            body = orjson.loads(line)
+        except orjson.JSONDecodeError:
+            return
+        if not isinstance(body, dict):
+            return
+        further = [key for key in body if key not in _declared() and kind_of(body[key]) not in self._harmless.get(key, frozenset())]
+        if not further or any(not _may_be_harmless(key) for key in further):
+            return
+        self._attempts += 1
+        whole = _alone(body)
+        if whole is None:
+            return
+        for key in further:
+            if _alone({name: value for name, value in body.items() if name != key}) != whole:
+                return
+        known = len(self._proofs)
+        for key in further:
+            proof = (key, kind_of(body[key]))
+            self._proofs[proof] += 1
+            if self._proofs[proof] == _PROOFS:
+                self._harmless[key] = self._harmless.get(key, frozenset()) | {proof[1]}
+                known = -1
+        if known < 0:
+            self._decode = decoder(self._harmless).decode
+
+
+def _may_be_harmless(key: str) -> bool:
+    return key not in _telling() and key[:1] not in ("_", "@") and "." not in key and key == key.lower()
+
+
+_KEYS: dict[str, frozenset[str]] = {}
+
+
+def _declared() -> frozenset[str]:
+    """Top-level keys that the fast path understands."""
+    if "declared" not in _KEYS:
+        from detector.formats.envelope_types import Envelope
+
+        _KEYS["declared"] = frozenset(Envelope.__struct_encode_fields__)
+    return _KEYS["declared"]
+
+
+def _telling() -> frozenset[str]:
+    """Top-level keys that mean something to some reader of this package."""
+    if "telling" not in _KEYS:
+        sample = {"request": {"messages": [{"role": "user", "content": "x"}]}, "response": {"choices": []}}
+        read, sought = keys_asked(lambda watched: (FORMAT.recognise(watched), read_envelope(Document(watched, ""))), sample)
+        of_formats = frozenset(key for fmt in formats() if fmt is not FORMAT for key in fmt.keys)
+        _KEYS["telling"] = (read | sought | of_formats | _TELLING) - _declared()
+    return _KEYS["telling"]
+
+
+def _alone(body: dict[str, Any]) -> list[Record] | None:
+    """What the general path makes of one document by itself; None unless it is one plain envelope."""
+    detect = Detector()
+    inside = Peeler(detect.detect).feed(Document(body, ":0"))
+    if len(inside) != 1 or inside[0].body is not body:
+        return None
+    found = detect.detect(body)
+    if found is None or found.format is not FORMAT:
+        return None
+    return read_envelope(inside[0])
+
+
+class Stamps:
+    """Times as text to seconds since 1970 UTC. Most share their minute with the one before, so a minute is parsed once."""
+
+    def __init__(self) -> None:
+        self._minutes: dict[str, float | None] = {}
+
+    def __call__(self, text: str | None) -> float | None:
+        if text is None:
+            return None
+        rest = text[17:]
+        if len(rest) == 7 and rest[6] == "Z" and rest[2] == "." and rest[:2].isdigit() and rest[3:6].isdigit() and rest.isascii() and rest[0] < "6":
+            start = text[:17]
+            if start not in self._minutes:
+                if len(self._minutes) > 100_000:
+                    self._minutes.clear()
+                self._minutes[start] = instant(f"{start}00Z")
+            minute = self._minutes[start]
+            if minute is not None:
+                return (int(minute) * 1_000_000 + int(rest[:2]) * 1_000_000 + int(rest[3:6]) * 1000) / 1_000_000
+        return instant(text)
+
+
+def columns_of(rows: list[Any], lines: Sequence[int], path: str, stamps: Stamps) -> Batch:
+    """The batch of decoded envelopes; `lines` are their line numbers in the file at `path`.
+
+    Columns that signals walk through for every row are lists; the others are made for the rows that are judged.
+    """
+    size = len(rows)
+    requests = [row.request for row in rows]
+    responses = [row.response for row in rows]
+    choices = [response.choices[0] for response in responses]
+    messages = [choice.message for choice in choices]
+    conversations = [request.messages for request in requests]
+    engines = [engine_of(response.system_fingerprint) if response.system_fingerprint else _NO_ENGINE for response in responses]
+    contents, content_states = _texts([message.content for message in messages])
+    thoughts, thought_states = _texts([_thought(message) for message in messages], missing=True)
+    streams = [request.stream if row.stream is None else row.stream for row, request in zip(rows, requests, strict=True)]
+    reasons = [choice.finish_reason for choice in choices]
+    columns: dict[str, Sequence[Any]] = {
+        "timestamp": [_time(stamps(row.timestamp), response.created) for row, response in zip(rows, responses, strict=True)],
+        "record_id": [(row.id if row.record_id is None else row.record_id) or None for row in rows],
+        "request_id": [row.request_id or response.id or None for row, response in zip(rows, responses, strict=True)],
+        "deployment": [row.deployment or None for row in rows],
+        "model": [response.model or row.model or request.model or None for row, request, response in zip(rows, requests, responses, strict=True)],
+        "engine": [row.engine or engine[0] for row, engine in zip(rows, engines, strict=True)],
+        "engine_version": [row.engine_version or engine[1] for row, engine in zip(rows, engines, strict=True)],
+        "pod": [row.pod or None for row in rows],
+        "stream": streams,
+        "stream_done": [(True if stream else None) if row.stream_done is None else row.stream_done for row, stream in zip(rows, streams, strict=True)],
+        "status_code": [row.status if row.http_status is None else row.http_status for row in rows],
+        "finish_reason": reasons,
+        "finish_reason_raw": reasons,
+        "finish_reason_source": ["engine"] * size,
+        "content": contents,
+        "content_state": content_states,
+        "reasoning": thoughts,
+        "reasoning_state": thought_states,
+        "content_is_raw": [False] * size,
+        "tool_calls": [_names(message.tool_calls) if message.tool_calls else () for message in messages],
+        "tool_arguments": [_arguments(message.tool_calls) if message.tool_calls else None for message in messages],
+        "completion_tokens": [None if response.usage is None else response.usage.completion_tokens for response in responses],
+        "max_tokens": [request.max_tokens for request in requests],
+        "latency_seconds": [_latency(row) for row in rows],
+        "doc_index": [path] * size,
+        "doc_id": Lazy(lines, str),
+        "last_role": Lazy(conversations, lambda raw: conversation(_messages(raw))[0]),
+        "user_text": Lazy(conversations, lambda raw: conversation(_messages(raw))[1]),
+        "system_text": Lazy(conversations, lambda raw: system_text(_messages(raw))),
+    }
+    columns.update({name: Lazy(rows, make) for name, make in _SELDOM.items()})
+    for name, values in (
+        ("choice_index", [choice.index for choice in choices]),
+        ("stop_reason", [_stopped(choice) for choice in choices]),
+        ("has_tools", [None if request.tools is msgspec.UNSET else bool(request.tools) and request.tool_choice != "none" for request in requests]),
+        ("response_format", [None if request.response_format is None else request.response_format.type for request in requests]),
+    ):
+        default = DEFAULTS[name]
+        if any(value is not default for value in values):
+            columns[name] = values
+    return Batch(size, columns)
+
+
+_NO_ENGINE = (None, None)
+_SELDOM: dict[str, Callable[[Any], Any]] = {
+    "trace_id": lambda row: row.trace_id or None,
+    "client": lambda row: row.client or None,
+    "endpoint": lambda row: row.endpoint or None,
+    "session": lambda row: row.session or None,
+    "user": lambda row: row.user or None,
+    "refusal": lambda row: row.response.choices[0].message.refusal or None,
+    "prompt_tokens": lambda row: None if row.response.usage is None else row.response.usage.prompt_tokens,
+    "cached_tokens": lambda row: _detail(row.response.usage, "prompt_tokens_details", "cached_tokens"),
+    "reasoning_tokens": lambda row: _detail(row.response.usage, "completion_tokens_details", "reasoning_tokens"),
+    "thinking_budget": lambda row: row.request.thinking_token_budget,
+    "temperature": lambda row: row.request.temperature,
+    "n": lambda row: row.request.n,
+    "enable_thinking": lambda row: _thinking(row.request.chat_template_kwargs),
+    "include_reasoning": lambda row: row.request.include_reasoning,
+    "ignore_eos": lambda row: row.request.ignore_eos,
+    "stop": lambda row: (row.request.stop,) if isinstance(row.request.stop, str) else None if row.request.stop is None else tuple(row.request.stop),
+    "client_timeout_seconds": lambda row: row.client_timeout_s,
+    "ttft_seconds": lambda row: _times(row.response.metrics)[1] if row.ttft_ms is None else row.ttft_ms * 1e-3,
+    "queue_seconds": lambda row: _times(row.response.metrics)[0],
+    "concurrency": lambda row: row.concurrency,
+}
+
+
+def _latency(row: Any) -> float | None:
+    if row.latency_ms is not None:
+        return float(row.latency_ms * 1e-3)
+    return None if row.response.metrics is None else _times(row.response.metrics)[2]
+
+
+def _detail(usage: Any, holder: str, name: str) -> int | None:
+    details = None if usage is None else getattr(usage, holder)
+    return None if details is None else getattr(details, name)
+
+
+def _texts(values: list[str | None], *, missing: bool = False) -> tuple[list[str | None], list[str]]:
+    """Texts and their states, as `openai_message.set_text`; with `missing`, None is a text that was never there and "" one that is empty."""
+    texts = values
+    states: list[str] = []
+    for row, value in enumerate(values):
+        if not value:
+            texts[row] = None
+            states.append("not_captured" if missing and value is None else "empty")
+        elif len(value) < 32 and is_redacted(value):
+            texts[row] = None
+            states.append("not_captured")
+        else:
+            states.append("truncated" if is_truncated(value) else "present")
+    return texts, states
+
+
+def _thought(message: Any) -> str | None:
+    """The reasoning under either name; "" where one of them is there and holds nothing, None where neither is."""
+    old, new = message.reasoning_content, message.reasoning
+    if old is msgspec.UNSET and new is msgspec.UNSET:
+        return None
+    return (old or "" if old is not msgspec.UNSET else "") or (new or "" if new is not msgspec.UNSET else "")
+
+
+def _time(stamp: float | None, created: int | None) -> float | None:
+    return stamp if stamp is not None else None if created is None else float(created)
+
+
+def _stopped(choice: Any) -> str | None:
+    stopped = choice.stop_reason if choice.stop_reason is not None else choice.matched_stop
+    return None if stopped is None else str(stopped) or None
+
+
+def _names(calls: list[Any]) -> tuple[str, ...]:
+    return tuple(call.function.name or "" for call in calls)
+
+
+def _arguments(calls: list[Any]) -> tuple[str, ...]:
+    return tuple(call.function.arguments or "" for call in calls)
+
+
+def _thinking(options: Any) -> bool | None:
+    if options is None:
+        return None
+    asked: bool | None = options.enable_thinking if options.enable_thinking is not None else options.thinking
+    return asked
+
+
+def _messages(raw: msgspec.Raw) -> dict[str, Any]:
+    held = bytes(raw)
+    try:
+        return {"messages": orjson.loads(held)} if held else {}
+    except orjson.JSONDecodeError:
+        return {}
+
+
+def _times(metrics: Any) -> tuple[float | None, float | None, float | None]:
+    """Waiting, first token and end in seconds, as `openai` reads vLLM's metrics."""
+    if metrics is None:
+        return (None, None, None)
+    queue, first, rest = (
+        None if value is None else value * 1e-3 for value in (metrics.queue_time_ms, metrics.time_to_first_token_ms, metrics.generation_time_ms)
+    )
+    if queue is None or first is None:
+        return (queue, None, None)
+    return (queue, queue + first, queue + first + rest if rest is not None else None)
