@@ -5,7 +5,7 @@ A pure function of one partition; observations of partitions add up in any order
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress
 
@@ -37,7 +37,10 @@ class Observation:
 
 
 def observe(source: Source, signals: Mapping[str, Signal], options: SignalOptions) -> Observation:
-    """Count every signal over everything that `source` yields. Raises SourceError when nothing can be read at all."""
+    """Count every signal over everything that `source` yields, or have it counted where the source can. Raises SourceError when nothing can be read at all."""
+    counted: Callable[[Mapping[str, Signal], SignalOptions], Observation] | None = getattr(source, "observe", None)
+    if counted is not None:
+        return counted(signals, options)
     seen = Observation()
     for batch in source.batches(seen.tally):
         observe_batch(batch, signals, options, seen)

@@ -47,11 +47,17 @@ def check(partitions: Sequence[Source], rules: Sequence[Rule], options: SignalOp
     """
     wanted = {rule.signal for rule in rules}
     seen = observe_all(partitions, {name: signal for name, signal in signals().items() if name in wanted}, options)
-    window, notes, could_not = place(seen, span, now)
+    window, notes, could_not = place(seen, _own_window(partitions, span), now)
     if window is None:
         return Report(None, seen.tally, (), (*could_not_look(seen, rules), *could_not), notes)
     judgement = judge(seen.ledger, rules, window, every)
     return Report(window, seen.tally, judgement.findings, (*could_not_look(seen, rules), *could_not, *judgement.could_not), notes)
+
+
+def _own_window(partitions: Sequence[Source], span: Span) -> Span:
+    """The window that a source cut out itself: a cluster's `--since` ends some lag before now, not with the newest record, or a silent log would look alive."""
+    own: Window | None = getattr(partitions[0], "window", None)
+    return span if own is None else Span(start=own.start, end=own.end)
 
 
 def observe_all(partitions: Sequence[Source], wanted: Mapping[str, Signal], options: SignalOptions) -> Observation:

@@ -27,10 +27,11 @@ _SHORTEST_PREFIX = 4  # letters; terms that start with fewer are in nearly every
 _HANGUL_FILLERS = "ㅤ ﾠ ᅟ ᅠ"  # invisible, yet letters to an analyser (UAX #29): they are terms of their own
 # First characters of a text that shows nothing, as ranges of the code point order in which keywords are sorted (detector.signals.empty_content).
 _BLANK_STARTS = (
-    ("\x00", "!"), ("\x7f", "\xa1"), ("\xad", "\xae"), ("\u034f", "\u0350"), ("\u061c", "\u061d"), ("\u115f", "\u1161"), ("\u1680", "\u1681"), ("\u17b4", "\u17b6"),
-    ("\u180b", "\u1810"), ("\u2000", "\u2010"), ("\u2028", "\u2030"), ("\u205f", "\u2070"), ("\u2800", "\u2801"), ("\u3000", "\u3001"), ("\u3164", "\u3165"),
-    ("\ufe00", "\ufe10"), ("\ufeff", "\uff00"), ("\uffa0", "\uffa1"), ("\ufff0", "\ufffc"), ("\U0001d159", "\U0001d15a"), ("\U0001d173", "\U0001d17b"), ("\U000e0000", "\U000e1000"),
-)  # fmt: skip
+    *(("\x00", "!"), ("\x7f", "\xa1"), ("\xad", "\xae"), ("\u034f", "\u0350"), ("\u061c", "\u061d"), ("\u115f", "\u1161"), ("\u1680", "\u1681")),
+    *(("\u17b4", "\u17b6"), ("\u180b", "\u1810"), ("\u2000", "\u2010"), ("\u2028", "\u2030"), ("\u205f", "\u2070"), ("\u2800", "\u2801")),
+    *(("\u3000", "\u3001"), ("\u3164", "\u3165"), ("\ufe00", "\ufe10"), ("\ufeff", "\uff00"), ("\uffa0", "\uffa1"), ("\ufff0", "\ufffc")),
+    *(("\U0001d159", "\U0001d15a"), ("\U0001d173", "\U0001d17b"), ("\U000e0000", "\U000e1000")),
+)
 
 
 @dataclass

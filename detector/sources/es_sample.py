@@ -8,8 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from detector.formats.base import Document
-from detector.formats.wrapping import Peeler
-from detector.reading import Reader, ReadingOptions, recognised
+from detector.reading import Reader, ReadingOptions
 from detector.record import Record
 from detector.sources.base import Tally
 
@@ -26,19 +25,15 @@ class HitReader:
     """Feeds search hits to the formats; one per stream of hits in the order of time. Not reusable after `finish`."""
 
     def __init__(self, options: ReadingOptions, tally: Tally) -> None:
-        asked = options.asked()
-        self._peeler = Peeler(lambda body: recognised(body, asked) is not None)
         self._reader = Reader(options, tally)
 
     def feed(self, hit: Hit) -> Iterator[Record]:
         """Records that are ready after one more hit."""
-        for document in self._peeler.feed(Document(dict(hit), place(hit))):
-            yield from self._reader.feed(document)
+        bare = {name: hit.get(name) for name in ("_index", "_id", "_source")}
+        yield from self._reader.feed(Document(bare, place(hit)))
 
     def finish(self) -> Iterator[Record]:
         """Records of everything that was still open."""
-        for document in self._peeler.finish():
-            yield from self._reader.feed(document)
         yield from self._reader.finish()
 
 

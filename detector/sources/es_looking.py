@@ -1,0 +1,135 @@
+"""A first look at a log in a cluster: its fields, how many documents, how old, and what a few of them hold. Three to five requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from detector.formats.values import instant
+from detector.reading import ReadingOptions
+from detector.sources.es_cluster import Cluster, ClusterError
+from detector.sources.es_fields import Fields, read_fields
+from detector.sources.es_paging import EXCLUDED, Query, all_of, any_of, within
+from detector.sources.es_sample import Looked, look
+from detector.window import Window
+
+SAMPLE = 200  # documents; 200 agreeing ones leave less than 1.5 % of others unseen (95 %), and rare kinds are looked for by their fields and reasons
+RARE_FIELDS = 64  # fields that no sampled document has, looked up one by one
+_TIME_FIELDS = ("@timestamp", "timestamp", "time", "ts", "start_time", "startTime", "started_at", "created_at")
+SOURCE = {"excludes": list(EXCLUDED)}
+
+
+@dataclass
+class View:
+    """What was seen of a log.
+
+    Args:
+        time_field: date field by which windows are cut.
+        total: documents in the window.
+        newest: seconds since 1970 UTC of the index's newest document, whatever the window; None: none has a time.
+        ignored: documents in the window of which the cluster could not index some field.
+    """
+
+    fields: Fields
+    time_field: str
+    total: int = 0
+    newest: float | None = None
+    ignored: int = 0
+    ignored_fields: tuple[str, ...] = ()
+    looked: list[Looked] = field(default_factory=list)
+
+
+def read_capabilities(cluster: Cluster) -> Fields:
+    """The fields of the index. Raises ClusterError when no index matches."""
+    answer = cluster.ask("GET", f"{cluster.path}/_field_caps", None, {"fields": "*", "allow_no_indices": "true"})
+    fields = read_fields(answer)
+    if not fields.indices:
+        raise ClusterError("missing", f"no index matches {cluster.index}, or these credentials may read none of those that do")
+    return fields
+
+
+def time_field(fields: Fields) -> str:
+    """The date field by which windows are cut, before any document was seen. Raises ClusterError when there is none."""
+    dates = [name for name, info in fields.by_name.items() if info.kind == "date"]
+    for name in _TIME_FIELDS:
+        if name in dates:
+            return name
+    if dates:
+        return min(dates, key=lambda name: (name.count("."), name))
+    error = ClusterError("refused", "the index has no date field, so no window can be cut out of it")
+    coarse = [name for name in _TIME_FIELDS if name in fields.by_name and fields.by_name[name].kind == "number"]
+    named = f"{coarse[0]} is mapped as a number: map it" if coarse else "map the time"
+    error.remedy = f"{named} as `date` (format strict_date_optional_time||epoch_second) in the index template"
+    raise error
+
+
+def first_look(cluster: Cluster, fields: Fields, window: Window | None, options: ReadingOptions, *, at_field: str) -> View:
+    """How many documents, how old the newest is, and a random few of them. Raises ClusterError."""
+    view = View(fields, at_field)
+    scope: Query = within(at_field, window) if window is not None else {"match_all": {}}
+    body = {
+        "size": SAMPLE,
+        "track_total_hits": True,
+        "_source": SOURCE,
+        "query": {"function_score": {"query": scope, "random_score": {"seed": 3, "field": "_seq_no"}, "boost_mode": "replace"}},
+        "aggs": {
+            "everything": {"global": {}, "aggs": {"newest": {"max": {"field": at_field, "format": "strict_date_optional_time"}}}},
+            "ignored": {"filter": {"exists": {"field": "_ignored"}}, "aggs": {"few": {"top_hits": {"size": 10, "_source": False}}}},
+        },
+    }
+    answer = cluster.search(body, what=f"the documents of {cluster.index}")
+    total = answer["hits"]["total"]
+    view.total = int(total["value"] if isinstance(total, dict) else total)
+    results = answer.get("aggregations", {})
+    newest = results.get("everything", {}).get("newest", {})
+    view.newest = instant(newest.get("value_as_string")) or (newest["value"] / 1000 if newest.get("value") else None)
+    view.ignored = int(results.get("ignored", {}).get("doc_count", 0))
+    few = results.get("ignored", {}).get("few", {}).get("hits", {}).get("hits", [])
+    view.ignored_fields = tuple(sorted({name for hit in few for name in hit.get("_ignored") or ()}))
+    view.looked = look(answer["hits"]["hits"], options)
+    return view
+
+
+def rare_fields(view: View) -> list[str]:
+    """Mapped fields that no document so far has: what is seldom filled may be what goes wrong (`error`, `refusal`)."""
+    seen = {path for one in view.looked for path in one.leaves}
+    return [name for name in sorted(view.fields.by_name) if name not in seen and not any(name.startswith(path + ".") for path in seen)][:RARE_FIELDS]
+
+
+def second_look(cluster: Cluster, view: View, window: Window, options: ReadingOptions, limit_fields: Sequence[str]) -> dict[str, list[int]]:
+    """Documents with the rare fields (added to the view), and the distinct values of numeric limits (`max_tokens`), in one request.
+
+    Returns:
+        values of each limit field that has few enough of them.
+    """
+    from detector.sources.es_query import MOST_CAPS
+
+    rare = rare_fields(view)
+    aggs: dict[str, Any] = {f"limit {name}": {"terms": {"field": name, "size": MOST_CAPS}} for name in limit_fields}
+    if rare:
+        exists = {name: {"exists": {"field": name}} for name in rare}
+        aggs["rare"] = {"filters": {"filters": exists}, "aggs": {"few": {"top_hits": {"size": 2, "_source": SOURCE}}}}
+    if not aggs:
+        return {}
+    scope = within(view.time_field, window)
+    answer = cluster.search({"size": 0, "track_total_hits": False, "query": all_of(scope), "aggs": aggs}, what=f"rare fields of {cluster.index}")
+    results = answer["aggregations"]
+    have = {(one.index, one.doc_id) for one in view.looked}
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for bucket in results.get("rare", {}).get("buckets", {}).values():
+        for hit in bucket["few"]["hits"]["hits"]:
+            found.setdefault((hit["_index"], hit["_id"]), hit)
+    view.looked.extend(look([hit for key, hit in found.items() if key not in have], options))
+    limits = {}
+    for name in limit_fields:
+        one = results[f"limit {name}"]
+        if not one.get("sum_other_doc_count"):
+            limits[name] = sorted({int(bucket["key"]) for bucket in one["buckets"]})
+    return limits
+
+
+def found_again(cluster: Cluster, ids: Sequence[str], query: Query) -> set[str]:
+    """Which of some documents a query finds: the test of a candidate query on documents whose verdict is known. Raises ClusterError."""
+    body = {"size": len(ids), "track_total_hits": False, "_source": False, "query": all_of({"ids": {"values": list(ids)}}, any_of(query))}
+    return {str(hit["_id"]) for hit in cluster.search(body, what="the test of the candidate queries")["hits"]["hits"]}

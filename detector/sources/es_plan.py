@@ -1,0 +1,256 @@
+"""How each signal is evaluated on one log in a cluster: counted and verified on candidates, or read from a sample. Chosen per field, told by `doctor`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from detector.batch import Batch
+from detector.reading import ReadingOptions
+from detector.record import SERIES_LABELS, Record
+from detector.signals.base import Signal, SignalOptions
+from detector.sources.es_cluster import Cluster, ClusterError
+from detector.sources.es_columns import Column, learn
+from detector.sources.es_counting import Key, profiles, text_of
+from detector.sources.es_fields import FieldInfo
+from detector.sources.es_looking import SOURCE, View, found_again, second_look
+from detector.sources.es_paging import Query, all_of, any_of, within
+from detector.sources.es_query import ALL, Translator
+from detector.sources.es_sample import Looked, joined, look
+from detector.window import Window
+
+PROFILE = ("status_code", "finish_reason")  # what decides whether a request shows a signal at all: counted beside the labels
+PROFILE_DOCUMENTS = 3  # documents looked at per profile
+MOST_PROFILES = 200
+Mode = Literal["candidates", "sample"]
+
+
+@dataclass(frozen=True)
+class SignalPlan:
+    """One signal. `query` finds its candidates; `how` says it for people."""
+
+    signal: str
+    mode: Mode
+    how: str
+    query: Query = field(default_factory=lambda: dict(ALL))
+
+
+@dataclass
+class Plan:
+    """How a window of a log is evaluated.
+
+    Args:
+        why_not: why nothing can be counted in the cluster, so that documents must be read; "" when it can.
+        group: labels and profile columns that the cluster counts by. `constants`: labels that have one value.
+        shares: profile → signal → share of its documents that can show the signal; the key "" holds the share that are requests at all.
+        usual: the same over all looked-at documents, for profiles that were not looked at.
+    """
+
+    columns: dict[str, Column]
+    why_not: str = ""
+    group: dict[str, FieldInfo] = field(default_factory=dict)
+    constants: dict[str, str | None] = field(default_factory=dict)
+    shares: dict[Key, dict[str, float]] = field(default_factory=dict)
+    usual: dict[str, float] = field(default_factory=dict)
+    mixed: int = 0  # documents of profiles in which only some requests show a signal: their denominators are estimates
+    signals: list[SignalPlan] = field(default_factory=list)
+    searched: dict[str, str] = field(default_factory=dict)
+
+
+def learn_columns(view: View, signals: Mapping[str, Signal]) -> dict[str, Column]:
+    """Every column that counting needs."""
+    named = {where.column for signal in signals.values() for alternative in signal.push_down.candidates for where in alternative}
+    others = {
+        str(where.value)
+        for signal in signals.values()
+        for alternative in signal.push_down.candidates
+        for where in alternative
+        if where.op in ("equals_column", "gte_column")
+    }
+    names = ["timestamp", *SERIES_LABELS, *PROFILE, *sorted(named | others)]
+    return {name: learn(name, view.looked, view.fields) for name in dict.fromkeys(names)}
+
+
+def obstacle(view: View, columns: Mapping[str, Column], options: ReadingOptions) -> str:
+    """Why this log can't be counted in the cluster; "" when nothing speaks against it."""
+    if joined(view.looked, options):
+        return "several documents make up one request in this format"
+    if not any(one.records for one in view.looked):
+        return "no sampled document is an answer"
+    if any(len({record.request_key() for record in one.records}) > 1 for one in view.looked):
+        return "one document holds several requests"
+    time = columns["timestamp"]
+    if time.paths != (view.time_field,):
+        return f"the requests' own time is not what {view.time_field} holds"
+    for name in SERIES_LABELS:
+        column = columns[name]
+        if column.state == "derived":
+            return f"{name} stands in no single field"
+        if column.state == "field" and (column.countable(view.fields) is None or not column.identity()):
+            return f"{name} ({', '.join(column.paths)}) can't be grouped by"
+    return ""
+
+
+def make_plan(cluster: Cluster, view: View, window: Window, signals: Mapping[str, Signal], judging: SignalOptions, options: ReadingOptions) -> Plan:
+    """Decide how each signal is evaluated over a window. Raises ClusterError."""
+    columns = learn_columns(view, signals)
+    plan = Plan(columns, obstacle(view, columns, options))
+    if plan.why_not:
+        return plan
+    random = list(view.looked)  # what follows looks for rare kinds on purpose and is no fair sample
+    limits = second_look(cluster, view, window, options, _limit_fields(columns, signals, view))
+    plan.columns = learn_columns(view, signals)
+    plan.why_not = obstacle(view, plan.columns, options)
+    if plan.why_not:
+        return plan
+    _group(plan, view)
+    _profiled(cluster, plan, view, window, signals, options, random)
+    plan.columns = learn_columns(view, signals)
+    plan.why_not = obstacle(view, plan.columns, options)
+    if plan.why_not:
+        return plan
+    _plan_signals(cluster, plan, view, window, signals, judging, Translator(plan.columns, view.fields, limits))
+    return plan
+
+
+def _limit_fields(columns: Mapping[str, Column], signals: Mapping[str, Signal], view: View) -> list[str]:
+    names = {str(where.value) for signal in signals.values() for option in signal.push_down.candidates for where in option if where.op.endswith("_column")}
+    return sorted({path for name in names for path in columns[name].paths if view.fields.at(path).kind == "number"})
+
+
+def _group(plan: Plan, view: View) -> None:
+    """Labels and profile columns that the cluster can group by, in the order of their keys."""
+    for name in (*SERIES_LABELS, *PROFILE):
+        info = plan.columns[name].countable(view.fields)
+        if info is not None:
+            plan.group[name] = info
+        elif name in SERIES_LABELS:
+            value = plan.columns[name].constant
+            plan.constants[name] = None if value is None else text_of(value)
+
+
+def _profiled(
+    cluster: Cluster,
+    plan: Plan,
+    view: View,
+    window: Window,
+    signals: Mapping[str, Signal],
+    options: ReadingOptions,
+    random: Sequence[Looked],
+) -> None:
+    """Look at documents of every profile and learn which of them can show which signal."""
+    group = {name: info for name, info in plan.group.items() if name in PROFILE}
+    by_profile: dict[Key, list[Looked]] = {}
+    found: list[Looked] = []
+    counts: dict[Key, int] = {}
+    if group:
+        what = f"kinds of requests in {cluster.index}"
+        for key, documents, hits in profiles(
+            cluster, within(view.time_field, window), group, each=PROFILE_DOCUMENTS, source=SOURCE, what=what, most=MOST_PROFILES
+        ):
+            looked = look(hits, options)
+            by_profile[key], counts[key] = looked, documents
+            found += looked
+    have = {(one.index, one.doc_id) for one in view.looked}
+    view.looked.extend(one for one in found if (one.index, one.doc_id) not in have)
+    for one in random:
+        key = tuple(text_of(one.leaves[plan.columns[name].paths[0]][0]) if plan.columns[name].paths[0] in one.leaves else None for name in group)
+        if one.doc_id not in {other.doc_id for other in by_profile.get(key, ())}:
+            by_profile.setdefault(key, []).append(one)
+    for key, looked in by_profile.items():
+        plan.shares[key] = _shares(looked, signals)
+        if any(0 < share < 1 for share in plan.shares[key].values()):
+            plan.mixed += counts.get(key, 0)
+    plan.usual = _shares(random, signals)
+
+
+def _shares(looked: Sequence[Looked], signals: Mapping[str, Signal]) -> dict[str, float]:
+    """Share of documents that are requests (key ""), and that show each signal."""
+    found = dict.fromkeys(("", *signals), 0)
+    for one in looked:
+        records = counted(one.records)
+        if not records:
+            continue
+        found[""] += 1
+        batch = Batch.from_records(records)
+        for name, signal in signals.items():
+            found[name] += any(signal.visible(batch))
+    return {name: count / len(looked) for name, count in found.items()} if looked else {}
+
+
+def counted(records: Sequence[Record]) -> list[Record]:
+    """Records that count: no probe, no answer from a gateway's cache (as `detector.observation` has it)."""
+    return [record for record in records if record.cache_hit is not True and record.is_probe is not True]
+
+
+def _plan_signals(
+    cluster: Cluster, plan: Plan, view: View, window: Window, signals: Mapping[str, Signal], judging: SignalOptions, translator: Translator
+) -> None:
+    queries: dict[str, Query] = {}
+    reasons: dict[str, str] = {}
+    for name, signal in signals.items():
+        alternatives = translator.alternatives(signal.push_down.candidates) if signal.push_down.candidates else [ALL]
+        if ALL in alternatives:
+            reasons[name] = "every document's text must be read"
+        else:
+            queries[name] = any_of(*alternatives) if alternatives else {"match_none": {}}
+    plan.searched = dict(translator.used)
+    _test(cluster, view, signals, judging, queries, reasons)
+    for name in signals:
+        if name in queries:
+            plan.signals.append(SignalPlan(name, "candidates", "denominators counted in the cluster; candidates fetched and verified", queries[name]))
+        else:
+            plan.signals.append(SignalPlan(name, "sample", reasons[name]))
+
+
+def _test(cluster: Cluster, view: View, signals: Mapping[str, Signal], judging: SignalOptions, queries: dict[str, Query], reasons: dict[str, str]) -> None:
+    """Candidate queries must find the looked-at documents that the signal flags; one that does not, or that the cluster refuses, is given up."""
+    for name in list(queries):
+        signal = signals[name]
+        flagged = [
+            one.doc_id for one in view.looked if any(signal.observable(record) and signal.judge(record, judging) is not None for record in counted(one.records))
+        ][:100]
+        if not flagged:
+            continue
+        try:
+            missing = set(flagged) - found_again(cluster, flagged, queries[name])
+        except ClusterError as error:
+            if error.kind != "refused":
+                raise
+            missing, reasons[name] = {"refused"}, f"the cluster refuses the query for candidates ({', '.join(error.types[:2])}): every document must be read"
+        if missing:
+            del queries[name]
+            reasons.setdefault(name, "the index can't find known cases (analyser, values too long to be indexed): every document must be read")
+
+
+def count_candidates(cluster: Cluster, plan: Plan, view: View, window: Window) -> dict[str, int]:
+    """Candidates of each signal in a window, in one request; a signal whose query the cluster refuses is sampled from now on. Raises ClusterError."""
+    while queries := {one.signal: one.query for one in plan.signals if one.mode == "candidates"}:
+        scope = within(view.time_field, window)
+        body = {"size": 0, "track_total_hits": False, "query": scope, "aggs": {"n": {"filters": {"filters": queries}}}}
+        try:
+            buckets = cluster.search(body, what="counts of candidates")["aggregations"]["n"]["buckets"]
+            return {name: int(bucket["doc_count"]) for name, bucket in buckets.items()}
+        except ClusterError as error:
+            if error.kind != "refused":
+                raise
+            refused = _refused(cluster, scope, queries)
+            why = f"the cluster refuses the query for candidates ({', '.join(error.types[:2])}): every document must be read"
+            plan.signals = [SignalPlan(one.signal, "sample", why) if one.signal in refused else one for one in plan.signals]
+    return {}
+
+
+def _refused(cluster: Cluster, scope: Query, queries: Mapping[str, Query]) -> list[str]:
+    """Which queries the cluster refuses, asked one by one. Raises ClusterError when it takes each of them alone."""
+    found = []
+    for name, query in queries.items():
+        try:
+            cluster.search({"size": 0, "track_total_hits": False, "query": all_of(scope, query)}, what=f"candidates of {name}")
+        except ClusterError as error:
+            if error.kind != "refused":
+                raise
+            found.append(name)
+    if not found:
+        raise ClusterError("refused", "the cluster refuses to count candidates together")
+    return found
