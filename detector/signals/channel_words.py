@@ -5,19 +5,28 @@ from __future__ import annotations
 import re
 
 from detector.record import Record
-from detector.signals.mentions import Surroundings
 from detector.signals.markers import Hit
+from detector.signals.mentions import Surroundings
 
 # gpt-oss with skip_special_tokens: "analysis" + text + "assistantfinal" + text (Augustas11/macprovider#743); hops are glued on at least one side.
-_HOP = re.compile(r"(?<![A-Za-z_.#$@-])(?:analysis)?(?<![A-Z])assistant(?:final|analysis|commentary)(?=[^\W_]|[ \t]?to=|\s*[\[{(\"'*#`~$<-]|\n)|(?<=\S)assistant(?:final|analysis|commentary)(?=[^\s.(=,;:)\]\"'`_-]|\n|\Z)")
+_HOP = re.compile(
+    r"(?<![A-Za-z_.#$@-])(?:analysis)?(?<![A-Z])assistant(?:final|analysis|commentary)(?=[^\W_]|[ \t]?to=|\s*[\[{(\"'*#`~$<-]|\n)|(?<=\S)assistant(?:final|analysis|commentary)(?=[^\s.(=,;:)\]\"'`_-]|\n|\Z)"
+)
 _LEAD = re.compile(r"\s{0,8}(analysis|commentary)(?=[A-Z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(\w*)(.?.?)", re.S)
 # Gemma and Gemini: the thought channel's name and nothing that closes it (livekit/agents#6942, raullenchai/Rapid-MLX#447).
-_THOUGHT = re.compile(r"\s{0,8}thought(?:s?(?P<line>[ \t]*\n\s*\S)|(?P<marks>\[\]|\(\)|\{\})|(?P<spaced>[ \t]+(?:The user|User (?:asks|wants|is)|We need|I need to|Okay,|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|[^\x00-\x7f\s])))", re.S)
-_KOREAN_PARTICLE = re.compile(r"(?:은|는|이|가|을|를|의|와|과|도|로|에|에서|란|이란|라는|이라는|라고|이라고|만|부터|까지|처럼|보다|이며|이고|입니다|이다)(?=[\s,.?!'\"“”]|$)")
+_THOUGHT = re.compile(
+    r"\s{0,8}thought(?:s?(?P<line>[ \t]*\n\s*\S)|(?P<marks>\[\]|\(\)|\{\})|(?P<spaced>[ \t]+(?:The user|User (?:asks|wants|is)|We need|I need to|Okay,|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|[^\x00-\x7f\s])))",
+    re.S,
+)
+_KOREAN_PARTICLE = re.compile(
+    r"(?:은|는|이|가|을|를|의|와|과|도|로|에|에서|란|이란|라는|이라는|라고|이라고|만|부터|까지|처럼|보다|이며|이고|입니다|이다)(?=[\s,.?!'\"“”]|$)"
+)
 _JAPANESE_ON = re.compile(r"(?:は(?![いじ])|が|を|の(?!ち)|と(?![てこり])|とは|という|に(?!ゅ)|で(?!は|す|き)|も(?![ちし])|や|」)")
 _CHINESE_ON = re.compile(r"(?:是(?!的)|的|在|一词|一詞|这个词|這個詞|这个单词|作为|作為|可以(?:表示|用|作|翻|指)|用作|和|与|與|表示|意为|意思|即|指)")
 _NAME_GOES_ON = re.compile(r"[\w$]*\s*(?:[=({\[<.;]|:\s|->|=>|,\s*\w+\s*[=:])")
-_CODE_AFTER_MARKS = re.compile(r"\s*(?:=|;|:|\.|->|=>|is\b|returns?\b|takes\b|was\b|function\b|method\b|함수|메서드|関数|メソッド|函数|方法|는\s|은\s|を|は(?!い)|是(?!的)|的)")
+_CODE_AFTER_MARKS = re.compile(
+    r"\s*(?:=|;|:|\.|->|=>|is\b|returns?\b|takes\b|was\b|function\b|method\b|함수|메서드|関数|メソッド|函数|方法|는\s|은\s|を|は(?!い)|是(?!的)|的)"
+)
 
 # Granite 3.2's reasoning parser in vLLM takes exactly these sentences, "Here is" or "Here's".
 _PROSE_OPEN = re.compile(r"\s{0,8}Here(?: is|'s|’s) my thought process:")
@@ -37,7 +46,7 @@ def channel_word(content: str, record: Record) -> tuple[str, int] | None:
             hit = Hit(at, end, "channel", "harmony words", match.group())
             if led or not Surroundings(content, [hit]).is_mention(0):
                 return "assistantfinal" if match.group().endswith("final") else "assistant channel word", at
-    if led and lead is not None and lead.group(3)[:1] in (" ", "'", "’", ",", "") or (led and not content[lead.end(1)].isascii() if lead else False):
+    if (led and lead is not None and lead.group(3)[:1] in (" ", "'", "’", ",", "")) or (led and not content[lead.end(1)].isascii() if lead else False):
         return "analysis", lead.start(1) if lead else 0
     return None
 

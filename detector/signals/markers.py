@@ -232,13 +232,7 @@ def _hit(match: re.Match[str], shape: Shape, known: dict[str, Marker]) -> Hit:
     role = shape.role
     if shape.kind == "think":
         closes = "slash" in shape.pattern.groupindex and match.group("slash") is not None
-        if closes and (match.group("slash") == "/" or shape.name in ("gemma channel", "medgemma")):
-            role = "close"
-        elif shape.name == "bracket tag" and literal.startswith("[/"):
-            role = "close"
-        elif shape.name == "pipe tag" and re.search(r"(?i)</|end|stop|close|finish", literal):
-            role = "close"
-        elif shape.name == "half tag" and literal.lstrip().startswith(("</", "/")):
+        if (closes and (match.group("slash") == "/" or shape.name in ("gemma channel", "medgemma"))) or (shape.name == "bracket tag" and literal.startswith("[/")) or (shape.name == "pipe tag" and re.search(r"(?i)</|end|stop|close|finish", literal)) or (shape.name == "half tag" and literal.lstrip().startswith(("</", "/"))):
             role = "close"
         elif shape.name == "half tag":
             role = "open"

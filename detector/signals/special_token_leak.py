@@ -29,9 +29,10 @@ from collections.abc import Iterable
 from detector.batch import Batch
 from detector.record import Record
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
+from detector.signals.marker_requests import is_stop_string, names_marker, requested, speaks_of_templates
 from detector.signals.markers import SPECIAL_CONTAINS, Hit, Role, find
-from detector.signals.mentions import Surroundings, names_marker, requested, speaks_of_templates
-from detector.signals.text_values import string_values
+from detector.signals.mentions import Surroundings
+from detector.signals.text_values import is_marker_alone, string_values
 from detector.signals.tool_text import call_as_text
 
 _SUBTYPES: dict[Role, str] = {
@@ -114,6 +115,8 @@ def _leaks_of(content: str, record: Record, options: SignalOptions) -> list[Hit]
     if values is None:
         return _leaks(content, hits, record)
     for value in values:
+        if is_marker_alone(value, _special(value, options)):
+            continue
         leaks = _leaks(value, _special(value, options), record)
         if leaks:
             return leaks
@@ -137,14 +140,20 @@ def _leaks(text: str, hits: list[Hit], record: Record, *, in_reasoning: bool = F
     for hit in leaks:
         literal = text[hit.start : hit.end]
         if literal not in asked:
-            asked[literal] = requested(record, literal) or ((templates or names_marker(record, literal)) and not trails)
+            asked[literal] = (
+                (is_stop_string(record, literal) and hit.role == "answer")
+                or requested(record, literal)
+                or ((templates or names_marker(record, literal)) and not trails)
+            )
     return [hit for hit in leaks if not asked[text[hit.start : hit.end]]]
 
 
 def _only_trails(text: str, hits: list[Hit]) -> bool:
     """All tokens stand at the very end, glued to the last sentence: no template that was asked for."""
     at = hits[0].start
-    return not _without(text[at:], [Hit(hit.start - at, hit.end - at, hit.role, hit.family, hit.name) for hit in hits]).strip() and text[at - 1 : at] in tuple(".!?。！？`\n")
+    return not _without(text[at:], [Hit(hit.start - at, hit.end - at, hit.role, hit.family, hit.name) for hit in hits]).strip() and text[at - 1 : at] in tuple(
+        ".!?。！？`\n"
+    )
 
 
 def _without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit]:
@@ -168,6 +177,8 @@ def _without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit
 def _strikes(text: str, hits: list[Hit]) -> set[int]:
     """Hits of `<s>` and `</s>` that are HTML strikethrough or a type parameter."""
     drop: set[int] = set()
+    if "</s><s>" in text:  # sequences one after the other
+        return drop
     waiting: int | None = None
     for index, hit in enumerate(hits):
         literal = text[hit.start : hit.end]
@@ -243,7 +254,9 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
         for name in ("content", "reasoning"):
             found.update(row for row, text in enumerate(batch.column(name)) if text and any(token in text for token in options.special_tokens if token))
         for name in ("tool_calls", "tool_arguments"):
-            found.update(row for row, texts in enumerate(batch.column(name)) if any(token in text for text in texts or () for token in options.special_tokens if token))
+            found.update(
+                row for row, texts in enumerate(batch.column(name)) if any(token in text for text in texts or () for token in options.special_tokens if token)
+            )
     return sorted(found)
 
 
@@ -270,5 +283,9 @@ SIGNAL = Signal(
     observable_rows=_observable_rows,
     judge=judge,
     candidates=candidates,
-    push_down=PushDown(candidates=tuple((Where(column, "contains", piece),) for column in ("content", "reasoning", "tool_calls", "tool_arguments") for piece in SPECIAL_CONTAINS)),
+    push_down=PushDown(
+        candidates=tuple(
+            (Where(column, "contains", piece),) for column in ("content", "reasoning", "tool_calls", "tool_arguments") for piece in SPECIAL_CONTAINS
+        )
+    ),
 )

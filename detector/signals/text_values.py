@@ -5,13 +5,22 @@ from __future__ import annotations
 import json
 import re
 
+from detector.signals.markers import Hit
+
 MOST_VALUES = 2000  # string values that are looked at; more would be a data dump
-_FILE_CALL = re.compile(r"(?i)write|edit|create|patch|replace|insert|save|file|code|bash|exec|shell|python|notebook|artifact|render|template|sql|run_|command|terminal|commit|doc")
+_FILE_CALL = re.compile(
+    r"(?i)write|edit|create|patch|replace|insert|save|file|code|bash|exec|shell|python|notebook|artifact|render|template|sql|run_|command|terminal|commit|doc"
+)
 
 
 def is_file_call(name: str) -> bool:
     """A function that writes files, code or documents, going by its name."""
     return _FILE_CALL.search(name) is not None
+
+
+def is_marker_alone(value: str, hits: list[Hit]) -> bool:
+    """The value is one marker and nothing else: something to search for or to configure, not an answer that lost its markers."""
+    return len(hits) == 1 and hits[0].end - hits[0].start >= len(value.strip())
 
 
 def string_values(text: str) -> list[str] | None:

@@ -31,9 +31,10 @@ from detector.batch import Batch
 from detector.record import Record
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
 from detector.signals.channel_words import channel_word, prose_marker
+from detector.signals.marker_requests import is_stop_string, names_marker, requested
 from detector.signals.markers import MOST_HITS, THINK_CONTAINS, Hit, find
-from detector.signals.mentions import Surroundings, names_marker, requested
-from detector.signals.text_values import argument_values, is_file_call, string_values
+from detector.signals.mentions import Surroundings
+from detector.signals.text_values import argument_values, is_file_call, is_marker_alone, string_values
 
 REPEATED_CLOSERS = 3  # more closers than openers, and at least this many: the loop of 1CatAI/1Cat-vLLM#569, not one lost opener
 _ELEMENT = re.compile(r"\s*<(?!/)(?:\?xml|([A-Za-z][\w.-]{0,40}))\b[^<>\n]{0,200}>")
@@ -71,6 +72,8 @@ def _judge_content(record: Record, options: SignalOptions) -> Flag | None:
         values = string_values(content) if content.lstrip()[:1] in ("{", "[") else None
         if values is not None:
             for value in values:
+                if is_marker_alone(value, find(value, "think")):
+                    continue
                 leaks = _leaks(value, find(value, "think"), record) + _leaks(value, _custom(value, options), record)
                 if leaks:
                     return _flag(leaks, "a text inside the JSON content")
@@ -97,14 +100,16 @@ def _judge_arguments(record: Record, options: SignalOptions) -> Flag | None:
             continue
         file_call = index < len(names) and is_file_call(names[index])
         for value in argument_values(arguments):
-            if any(hit.start == 0 and hit.end == len(value.strip()) for hit in find(value.strip(), "think")):
-                continue  # the argument is the marker itself: something to search for
+            if is_marker_alone(value, find(value, "think")):
+                continue
             leaks = _leaks(value, sorted(find(value, "think") + _custom(value, options), key=lambda hit: hit.start), record)
             if file_call and "\n" in value.strip():  # a file about parsers or templates holds markers; a forced end of thinking is a closer alone
                 leaks = [hit for hit in leaks if hit.role == "close"] if not any(hit.role == "open" for hit in leaks) else []
                 leaks = [hit for hit in leaks if value[hit.end :].startswith("\n\n") or not value[hit.end :].strip()]
             if leaks:
-                return Flag("in_tool_arguments", f"{leaks[0].name} at character {leaks[0].start} of an argument of tool call {index} (family {leaks[0].family})")
+                return Flag(
+                    "in_tool_arguments", f"{leaks[0].name} at character {leaks[0].start} of an argument of tool call {index} (family {leaks[0].family})"
+                )
     return None
 
 
@@ -122,12 +127,15 @@ def _leaks(text: str, hits: list[Hit], record: Record) -> list[Hit]:
     """The hits that stand as structure."""
     if not hits:
         return []
-    around = Surroundings(text, hits)
+    around = Surroundings(text, _with_headers(text, hits))
     element = _enclosing_element(text)
     leaks = []
     asked: dict[str, bool] = {}
     named: dict[str, bool] = {}
-    for index, hit in enumerate(hits):
+    thinking = set(hits)
+    for index, hit in enumerate(around.hits):
+        if hit not in thinking:
+            continue
         literal = text[hit.start : hit.end]
         if element is not None and element[0] <= hit.start < element[1]:
             continue
@@ -138,15 +146,25 @@ def _leaks(text: str, hits: list[Hit], record: Record) -> list[Hit]:
         if literal not in asked:
             asked[literal] = requested(record, literal)
             named[literal] = names_marker(record, literal)
+        if is_stop_string(record, literal) and not text[hit.end :].strip():
+            continue
         if asked[literal] or (named[literal] and not _is_structure(text, hit)):
             continue
         leaks.append(hit)
     return leaks
 
 
+def _with_headers(text: str, hits: list[Hit]) -> list[Hit]:
+    """A harmony channel token belongs to a header of several tokens, which is spoken of as a whole."""
+    if not any(hit.role == "channel" for hit in hits):
+        return hits
+    places = {hit.start for hit in hits}
+    return sorted(hits + [hit for hit in find(text, "special") if hit.start not in places], key=lambda hit: hit.start)
+
+
 def _escaped_fence(around: Surroundings, hit: Hit, record: Record) -> bool:
     """A closer alone on its line, with text after it, in a fence that the thinking never closed although the answer ended by itself."""
-    return hit.role == "close" and around.in_open_fence(hit.start) and record.finish_reason == "stop" and _is_structure(around.text, hit)
+    return hit.role == "close" and around.code.is_doubtful(hit.start) and record.finish_reason != "length" and _is_structure(around.text, hit)
 
 
 def _is_structure(text: str, hit: Hit) -> bool:
@@ -226,5 +244,7 @@ SIGNAL = Signal(
     observable_rows=_observable_rows,
     judge=judge,
     candidates=candidates,
-    push_down=PushDown(candidates=tuple((Where(column, "contains", piece),) for column in ("content", "tool_arguments", "tool_calls") for piece in THINK_CONTAINS)),
+    push_down=PushDown(
+        candidates=tuple((Where(column, "contains", piece),) for column in ("content", "tool_arguments", "tool_calls") for piece in THINK_CONTAINS)
+    ),
 )

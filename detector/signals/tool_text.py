@@ -6,7 +6,7 @@ import json
 import re
 
 from detector.record import Record
-from detector.signals.mentions import code_spans
+from detector.signals.code_spans import CodeSpans
 
 LONGEST_CALL = 4000  # characters at the end of an answer in which a call is looked for
 _PYTHONIC = re.compile(r"(?:^|(?<=[\n.!?:。]))[ \t]*\[[ \t]*([A-Za-z_][\w.]{0,80}\([^\n]{0,2000}\))[ \t]*\]\s*\Z")
@@ -38,7 +38,14 @@ def call_as_text(content: str, record: Record) -> tuple[str, int] | None:
     tail = content[tail_start:]
     stripped = tail.rstrip()
     if stripped.endswith(")]"):
-        opened = max(stripped.rfind("\n["), stripped.rfind(".["), stripped.rfind(":["), stripped.rfind(". ["), stripped.rfind(": ["), 0 if stripped.lstrip().startswith("[") else -1)
+        opened = max(
+            stripped.rfind("\n["),
+            stripped.rfind(".["),
+            stripped.rfind(":["),
+            stripped.rfind(". ["),
+            stripped.rfind(": ["),
+            0 if stripped.lstrip().startswith("[") else -1,
+        )
         if opened >= 0:
             match = _PYTHONIC.search(stripped, opened)
             if match is not None and _PYTHONIC_ARGUMENTS.match(match.group(1)) and not _coded(content, tail_start + match.end() - 2):
@@ -71,5 +78,4 @@ def _is_call(call: dict[str, object]) -> bool:
 
 
 def _coded(content: str, at: int) -> bool:
-    spans, _ = code_spans(content)
-    return any(start <= at < end for start, end in spans)
+    return CodeSpans(content).holds(at)
