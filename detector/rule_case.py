@@ -17,7 +17,7 @@ _TEXT_STATES = {"content": "content_state", "reasoning": "reasoning_state"}
 def _written_out(value: JsonValue) -> JsonValue:
     if isinstance(value, dict) and set(value) == {"repeat", "times"}:
         text, times = value["repeat"], value["times"]
-        if isinstance(text, str) and isinstance(times, int) and not isinstance(times, bool) and 0 < times and len(text) * times <= MAX_REPEATED:
+        if isinstance(text, str) and isinstance(times, int) and not isinstance(times, bool) and times > 0 and len(text) * times <= MAX_REPEATED:
             return text * times
     return value
 

@@ -35,7 +35,7 @@ def _complaints(rule: Rule) -> Iterator[tuple[Loc, str]]:
         for index, subtype in enumerate(rule.subtypes):
             if subtype not in signal.subtypes:
                 yield ("subtypes", index), unknown(subtype, list(signal.subtypes), f"subtype of {rule.signal}")
-    yield from _statistic(rule)
+    yield from _detector(rule)
     for field, words, known, what in (("causes", rule.causes, CAUSE_IDS, "cause"), ("panels", rule.panels, PANEL_NAMES, "panel")):
         for index, word in enumerate(words):
             if word not in known:
@@ -53,7 +53,7 @@ def _complaints(rule: Rule) -> Iterator[tuple[Loc, str]]:
             yield ("tests", index, *inner), reason
 
 
-def _statistic(rule: Rule) -> Iterator[tuple[Loc, str]]:
+def _detector(rule: Rule) -> Iterator[tuple[Loc, str]]:
     known = detectors()
     if rule.detector not in known:
         yield ("detector", rule.detector), unknown(rule.detector, list(known), "detector")

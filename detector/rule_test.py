@@ -68,6 +68,12 @@ def run_cases(rules: Iterable[Rule], options: SignalOptions | None = None) -> li
     return [run_case(rule, case, options or SignalOptions()) for rule in rules for case in rule.tests]
 
 
+def is_blunt(outcomes: Sequence[Outcome]) -> bool:
+    """True when a rule's outcomes hold no silent case near its threshold: it could be halved carelessly and no case would notice."""
+    silent = [outcome for outcome in outcomes if not outcome.case.firing and not outcome.case.cannot_judge]
+    return not any(outcome.top_score >= outcome.rule.threshold / 2 for outcome in silent)
+
+
 def run_case(rule: Rule, case: Case, options: SignalOptions) -> Outcome:
     """Run one case: count its rows into a ledger, score the series once at the end of the window, compare."""
     ledger = Ledger()

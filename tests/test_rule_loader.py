@@ -297,6 +297,14 @@ def test_test_prints_what_was_expected_and_got_and_exits_1(tmp_path: Path, capsy
     assert out.endswith("1 rule, 2 cases, 1 failed\n")
 
 
+def test_test_remarks_on_a_rule_whose_silent_cases_prove_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "blunt.yml").write_text(GOOD)
+    assert main(["rules", "test", str(tmp_path)]) == 0
+    assert capsys.readouterr().out == (
+        "REMARK blunt: no silent case comes near; with half the threshold of 0.1 all of them would still pass\n1 rule, 2 cases, 0 failed\n"
+    )
+
+
 def test_a_case_with_too_few_requests_to_judge_does_not_count_as_silent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "few.yml").write_text(changed("threshold: 0.1", "threshold: 0.1\nmin_requests: 60"))
     assert main(["rules", "test", str(tmp_path)]) == 1

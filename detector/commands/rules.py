@@ -90,7 +90,7 @@ def _lint(args: argparse.Namespace) -> int:
 
 
 def _test(args: argparse.Namespace) -> int:
-    from detector.rule_test import run_cases
+    from detector.rule_test import is_blunt, run_cases
     from detector.rules import load_rules
 
     rules = load_rules(args.paths)
@@ -105,7 +105,9 @@ def _test(args: argparse.Namespace) -> int:
             print(f"    {complaint}")
     for rule in rules:
         if not rule.tests:
-            print(f"{rule.id}: has no tests ({rule.status})")
+            print(f"REMARK {rule.id}: has no tests ({rule.status})")
+        elif is_blunt([outcome for outcome in outcomes if outcome.rule.id == rule.id]):
+            print(f"REMARK {rule.id}: no silent case comes near; with half the threshold of {rule.threshold:g} all of them would still pass")
     print(f"{_count(len(rules), 'rule')}, {_count(len(outcomes), 'case')}, {len(failed)} failed")
     return FAULTY if failed else OK
 
