@@ -102,7 +102,7 @@ def load_settings(path: Path | str | None, environ: Mapping[str, str]) -> Settin
     settings = Settings()
     if path is not None or chosen.is_file():
         try:
-            settings = _read(chosen)
+            settings = _anchored(_read(chosen), chosen.parent)
         except ConfigError as error:
             complaints.insert(0, str(error))
     if complaints:
@@ -110,6 +110,18 @@ def load_settings(path: Path | str | None, environ: Mapping[str, str]) -> Settin
     settings._folder = chosen.parent
     settings._secrets = secrets
     return settings
+
+
+def _anchored(settings: Settings, folder: Path) -> Settings:
+    """The settings with the files that they name placed relative to `folder`: a scheduled run has another working folder than its author."""
+    source, store = settings.source, settings.store
+    if source.tls.ca_file:
+        tls = source.tls.model_copy(update={"ca_file": str(folder / source.tls.ca_file)})
+        source = source.model_copy(update={"tls": tls})
+    kind, mark, name = store.partition(":///")
+    if mark and kind.partition("+")[0] == "sqlite" and name and not name.startswith((":", "file:")):
+        store = f"{kind}{mark}{folder / name}"
+    return settings.model_copy(update={"source": source, "store": store})
 
 
 def _read(path: Path) -> Settings:

@@ -18,7 +18,7 @@ from detector.errors import ConfigError, Fault
 from detector.window import seconds
 from detector.yaml_file import Loc, YamlFile
 
-_DURATION_SCHEMA = {"type": "string", "pattern": r"^(\d+(\.\d+)?[smhdw])+$", "examples": ["90s", "15m", "1h", "7d"]}
+DURATION = WithJsonSchema({"type": "string", "pattern": r"^(\d+(\.\d+)?[smhdw])+$", "examples": ["90s", "15m", "1h", "7d"]})  # marks a duration
 
 
 class Strict(BaseModel):
@@ -50,10 +50,10 @@ def _in_minutes(parse: Callable[[object], float]) -> Callable[[object], int]:
     return lambda text: math.ceil(parse(text) / 60)
 
 
-Seconds = Annotated[float, BeforeValidator(_positive), WithJsonSchema(_DURATION_SCHEMA)]
-SecondsOrZero = Annotated[float, BeforeValidator(duration), WithJsonSchema(_DURATION_SCHEMA)]
-Minutes = Annotated[int, BeforeValidator(_in_minutes(_positive)), WithJsonSchema(_DURATION_SCHEMA)]
-MinutesOrZero = Annotated[int, BeforeValidator(_in_minutes(duration)), WithJsonSchema(_DURATION_SCHEMA)]
+Seconds = Annotated[float, BeforeValidator(_positive), DURATION]
+SecondsOrZero = Annotated[float, BeforeValidator(duration), DURATION]
+Minutes = Annotated[int, BeforeValidator(_in_minutes(_positive)), DURATION]
+MinutesOrZero = Annotated[int, BeforeValidator(_in_minutes(duration)), DURATION]
 
 
 def faults(error: ValidationError, model: type[BaseModel], file: YamlFile, at: Loc = ()) -> list[Fault]:

@@ -20,6 +20,7 @@ from detector.config import Settings, load_settings
 from detector.errors import ConfigError
 from detector.rules import read_rule
 from detector.secrets import Secrets, load_secrets, variable
+from detector.settings.reference import keys, reference
 from detector.signals.base import SignalOptions
 from detector.strict_model import Strict
 
@@ -66,7 +67,9 @@ def test_the_documented_file_loads(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_and_no_file_are_all_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert loaded(tmp_path, "# nothing yet\n").model_dump() == Settings().model_dump()
+    empty = loaded(tmp_path, "# nothing yet\n")
+    assert empty.model_dump(exclude={"store"}) == Settings().model_dump(exclude={"store"})
+    assert empty.store == f"sqlite:///{tmp_path}/detector.db"
     (tmp_path / "detector.yml").unlink()
     monkeypatch.chdir(tmp_path)
     assert load_settings(None, {}).model_dump() == Settings().model_dump()
@@ -158,6 +161,22 @@ def test_all_faults_of_file_and_environment_are_told_at_once(tmp_path: Path) -> 
 @pytest.mark.parametrize("content", ["off", "false", "'off'"])
 def test_off_and_false_both_keep_content_out_of_messages(tmp_path: Path, content: str) -> None:
     assert loaded(tmp_path, f"privacy: {{content: {content}}}\n").privacy.content == "off"
+
+
+@pytest.mark.parametrize(
+    ("store", "expected"),
+    [
+        ("sqlite:///state/detector.db", "sqlite:///{folder}/state/detector.db"),
+        ("sqlite:////var/lib/detector.db", "sqlite:////var/lib/detector.db"),
+        ("sqlite:///:memory:", "sqlite:///:memory:"),
+        ("sqlite://", "sqlite://"),
+        ("postgresql+psycopg://u@h/db", "postgresql+psycopg://u@h/db"),
+    ],
+)
+def test_files_are_named_relative_to_the_configuration(tmp_path: Path, store: str, expected: str) -> None:
+    read = loaded(tmp_path, f"store: '{store}'\nsource: {{url: https://es, index: i, tls: {{ca_file: ca.pem}}}}\n")
+    assert read.store == expected.format(folder=tmp_path)
+    assert read.source.tls.ca_file == str(tmp_path / "ca.pem")
 
 
 def test_the_word_shipped_names_the_rules_that_ship_with_detector(tmp_path: Path) -> None:
@@ -255,6 +274,15 @@ def test_every_section_is_strict_and_has_a_file_of_its_own() -> None:
         if model.__module__.startswith("detector.settings"):
             assert model.model_config["extra"] == "forbid"
             assert model.model_config["frozen"]
+
+
+def test_every_key_is_explained() -> None:
+    assert [path for path, field in keys(Settings) if not field.description] == []
+
+
+def test_the_reference_is_up_to_date() -> None:
+    """`python -m detector.settings.reference > docs/configuration.md` writes it."""
+    assert (Path(__file__).parent.parent / "docs" / "configuration.md").read_text(encoding="utf-8") == reference()
 
 
 def test_reading_settings_pulls_in_no_heavy_library() -> None:

@@ -32,12 +32,14 @@ class WebhookSettings(Strict):
     """A receiver of signed JSON; the signing key is DETECTOR_WEBHOOK_SECRET."""
 
     url: WebAddress
+    """Where the JSON is posted."""
 
 
 class AlertmanagerSettings(Strict):
     """An Alertmanager (API v2)."""
 
     url: WebAddress
+    """Address of the Alertmanager, up to but without `/api/v2`."""
 
 
 class NotifySettings(Strict):

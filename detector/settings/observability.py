@@ -24,6 +24,7 @@ class PrometheusSettings(Strict):
     """A server that speaks Prometheus' query API; a bearer token is DETECTOR_PROMETHEUS_TOKEN."""
 
     url: WebAddress
+    """Address of the server, up to but without `/api/v1`."""
     timeout: Seconds = 30.0
     """Limit on one query."""
 
@@ -41,6 +42,7 @@ class GrafanaSettings(Strict):
     """Grafana; an API token is DETECTOR_GRAFANA_TOKEN."""
 
     url: WebAddress
+    """Address of Grafana, as people open it."""
     panels: dict[PanelName, PinnedPanel] = Field(default_factory=dict)
     """Metric signal → the panel that plots it."""
 
@@ -49,6 +51,8 @@ class KibanaSettings(Strict):
     """Kibana, or OpenSearch Dashboards."""
 
     url: WebAddress
+    """Address as people open it, without space and path."""
     space: str = "default"
+    """Kibana space that holds the data view."""
     data_view: str | None = None
     """Id or name of the data view; looked up from the index pattern when left out."""

@@ -1,0 +1,72 @@
+"""The reference of `detector.yml` for people, made from the models: `python -m detector.settings.reference > docs/configuration.md`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from detector.config import Settings
+from detector.secrets import Secrets, variable
+from detector.strict_model import DURATION
+
+HEAD = """\
+# Configuration
+
+`--config FILE` names the file; otherwise `./detector.yml` is read if there is one. Every key has a default, an unknown key is an error, and all faults are told
+at once as `file:line: field: reason`. Durations are written with a unit (`90s`, `15m`, `1h`, `7d`). Relative paths are relative to the file.
+"""
+SECRETS = """
+## Secrets
+
+Never in the file: each comes from the environment, or from the file that the variable with `_FILE` behind its name names (`DETECTOR_SLACK_TOKEN_FILE`).
+"""
+
+
+def reference() -> str:
+    """Markdown: one table row per key, ordered as in the models, then the variables of the secrets."""
+    rows = [f"| `{path}` | {field.description or ''} | {_default(field)} |" for path, field in keys(Settings)]
+    variables = [f"- `{variable(field.name)}`" for field in dataclasses.fields(Secrets)]
+    table = ["| key | meaning | without it |", "|---|---|---|", *rows]
+    return "\n".join([HEAD, *table, SECRETS, *variables]) + "\n"
+
+
+def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    """Every key that holds a value, as a dotted path (`<name>` for a key of the user's choice), with its field."""
+    for name, field in model.model_fields.items():
+        path = f"{prefix}{field.alias or name}"
+        inner, any_name = _model_in(field.annotation)
+        if inner is None:
+            yield path, field
+        else:
+            yield from keys(inner, f"{path}.<name>." if any_name else f"{path}.")
+
+
+def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
+    """The section that a field holds, and whether it stands under a name of the user's choice."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation, False
+    for inner in get_args(annotation):
+        found, _ = _model_in(inner)
+        if found is not None:
+            return found, getattr(annotation, "__origin__", None) is dict
+    return None, False
+
+
+def _default(field: FieldInfo) -> str:
+    if field.is_required():
+        return "required in its section"
+    value = field.get_default(call_default_factory=True)
+    if value is None or value in ((), {}):
+        return "–"
+    if DURATION in field.metadata:
+        size, unit = next((size, unit) for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")) if value % size == 0)
+        return f"`{value / size:g}{unit}`"
+    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+
+
+if __name__ == "__main__":
+    print(reference(), end="")
