@@ -120,7 +120,7 @@ class ClusterSource:
     def _whole(self, at: str) -> Window | None:
         """From the oldest to the newest document."""
         aggs = {"oldest": {"min": {"field": at}}, "newest": {"max": {"field": at}}}
-        answer = self.cluster.search({"size": 0, "track_total_hits": False, "aggs": aggs}, what=f"the time span of {self.cluster.index}")
+        answer = self.cluster.search({"size": 0, "track_total_hits": True, "aggs": aggs}, what=f"the time span of {self.cluster.index}")
         oldest, newest = (answer["aggregations"][name].get("value") for name in ("oldest", "newest"))
         return None if oldest is None or newest is None else Window(oldest // 60_000 * MINUTE, (newest // 60_000 + 1) * MINUTE)
 

@@ -107,7 +107,7 @@ class Cluster:
             if not ("search_phase_execution_exception" in error.types and error.kind in ("unavailable", "refused", "timeout")):
                 raise
             answer = self.ask("POST", path, asked, {**query, "allow_partial_search_results": "true"})
-        for gap in gaps(answer, what):
+        for gap in gaps(answer, what, self.flavour):
             if gap not in self.gaps:
                 self.gaps.append(gap)
         return answer

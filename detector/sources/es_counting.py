@@ -51,7 +51,7 @@ def minutes(cluster: Cluster, query: Query, time_field: str, group: Mapping[str,
     composite: dict[str, Any] = {"sources": [by_minute, *sources_of(group)]}
     size, narrowed = page, query
     while True:
-        body = {"size": 0, "track_total_hits": False, "query": narrowed, "aggs": {"cells": {"composite": {**composite, "size": size}}}}
+        body = {"size": 0, "track_total_hits": True, "query": narrowed, "aggs": {"cells": {"composite": {**composite, "size": size}}}}
         try:
             answer = cluster.search(body, what=what, params={"filter_path": _FILTER_PATH})
         except ClusterError as error:
@@ -84,7 +84,7 @@ def profiles(
     found = 0
     while found < most:
         few = {"few": {"top_hits": {"size": each, "_source": source}}}
-        body = {"size": 0, "track_total_hits": False, "query": shuffled, "aggs": {"cells": {"composite": composite, "aggs": few}}}
+        body = {"size": 0, "track_total_hits": True, "query": shuffled, "aggs": {"cells": {"composite": composite, "aggs": few}}}
         answer = cluster.search(body, what=what)
         cells = answer["aggregations"]["cells"]
         for bucket in cells["buckets"]:

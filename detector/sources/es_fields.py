@@ -23,6 +23,11 @@ _KINDS: dict[str, Kind] = {
     "boolean": "boolean",
 }
 _NUMBERS = frozenset({"long", "integer", "short", "byte", "unsigned_long", "double", "float", "half_float", "scaled_float"})
+# Fields of the server's own; OpenSearch does not mark them as such.
+_METADATA = frozenset(
+    "_data_stream_timestamp _doc_count _feature _field_names _id _ignored _ignored_source _index _index_mode _nested_path _routing _seq_no _source _tier "
+    "_tsid _version".split()
+)
 _COARSE = frozenset({"float", "half_float"})  # 24 and 11 bits: an epoch time in seconds is rounded to minutes
 
 
@@ -88,6 +93,8 @@ def read_fields(answer: Any) -> Fields:
     found: dict[str, FieldInfo] = {}
     conflicts = []
     for name, by_type in answer.get("fields", {}).items():
+        if name in _METADATA:
+            continue
         types = {word: one for word, one in by_type.items() if word != "unmapped" and not one.get("metadata_field")}
         if not types or all(word in ("object", "nested") for word in types):
             continue

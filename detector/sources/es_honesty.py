@@ -1,6 +1,7 @@
 """What an answer with HTTP 200 does not say aloud: time-outs, failed shards, clusters that were skipped.
 
-Each becomes "could not look at X because Y". Shards that were *skipped* hold nothing of the window and are no gap.
+Each becomes "could not look at X because Y". Shards that were *skipped* hold nothing of the window and are no gap. OpenSearch 3 says
+`terminated_early` of every aggregation that it answers from its index statistics alone, though the counts are whole (seen on 3.8.0): there it means nothing.
 """
 
 from __future__ import annotations
@@ -9,17 +10,18 @@ from collections.abc import Iterator
 from typing import Any
 
 from detector.sources.base import CouldNot
+from detector.sources.es_connection import Flavour
 
 _NAMES_SHOWN = 5
 
 
-def gaps(answer: Any, what: str) -> Iterator[CouldNot]:
+def gaps(answer: Any, what: str, flavour: Flavour = "elasticsearch") -> Iterator[CouldNot]:
     """Everything that one search answer lacks. `what` names what was looked at."""
     if not isinstance(answer, dict):
         return
     if answer.get("timed_out"):
         yield CouldNot(what, "the cluster stopped at its time limit: the answer is partial", "raise `source.timeout`, or ask for a shorter window")
-    if answer.get("terminated_early"):
+    if answer.get("terminated_early") and flavour == "elasticsearch":
         yield CouldNot(what, "the cluster ended the search early: the answer is partial", "remove the limit (terminate_after) that something in between adds")
     shards = answer.get("_shards")
     if isinstance(shards, dict) and shards.get("failed"):

@@ -113,7 +113,7 @@ def second_look(cluster: Cluster, view: View, window: Window, options: ReadingOp
     if not aggs:
         return {}
     scope = within(view.time_field, window)
-    answer = cluster.search({"size": 0, "track_total_hits": False, "query": all_of(scope), "aggs": aggs}, what=f"rare fields of {cluster.index}")
+    answer = cluster.search({"size": 0, "track_total_hits": True, "query": all_of(scope), "aggs": aggs}, what=f"rare fields of {cluster.index}")
     results = answer["aggregations"]
     have = {(one.index, one.doc_id) for one in view.looked}
     found: dict[tuple[str, str], dict[str, Any]] = {}

@@ -82,7 +82,7 @@ def pages(
         "query": asked,
         "track_total_hits": False,
         "sort": [
-            {time_field: {"order": "asc", "format": "strict_date_optional_time_nanos", "numeric_type": "date_nanos", "missing": "_last"}},
+            {time_field: {"order": "asc", "missing": "_last", "numeric_type": "date_nanos", **_sort_format(cluster)}},
             {"_shard_doc": "asc"},
         ],
         "_source": {"excludes": list(EXCLUDED)} if source is None else source,
@@ -97,8 +97,7 @@ def pages(
         try:
             with cluster.point_in_time() as view:
                 if opened and after is not None:
-                    rest = {"range": {time_field: {"gte": after[0], "format": "strict_date_optional_time_nanos"}}}
-                    body["query"] = sampled(all_of(query, rest), share)[0]
+                    body["query"] = sampled(all_of(query, _from(time_field, after[0])), share)[0]
                     body.pop("search_after", None)
                 while True:
                     answer = cluster.search({**body, "size": size}, what=what, pit=view[0])
@@ -122,6 +121,18 @@ def pages(
             if not _EXPIRED.intersection(error.types) or opened == REOPENED:
                 raise
     raise SourceError("unreachable")
+
+
+def _sort_format(cluster: Cluster) -> dict[str, str]:
+    """Elasticsearch writes sort values as text on request; OpenSearch refuses the option and gives nanoseconds."""
+    return {"format": "strict_date_optional_time_nanos"} if cluster.flavour == "elasticsearch" else {}
+
+
+def _from(time_field: str, last: Any) -> Query:
+    """Documents at or after a sort value."""
+    if isinstance(last, int):
+        return {"range": {time_field: {"gte": last // 1_000_000, "format": "epoch_millis"}}}
+    return {"range": {time_field: {"gte": last, "format": "strict_date_optional_time_nanos"}}}
 
 
 def _next_size(hits: list[Hit]) -> int:

@@ -228,7 +228,7 @@ def count_candidates(cluster: Cluster, plan: Plan, view: View, window: Window) -
     """Candidates of each signal in a window, in one request; a signal whose query the cluster refuses is sampled from now on. Raises ClusterError."""
     while queries := {one.signal: one.query for one in plan.signals if one.mode == "candidates"}:
         scope = within(view.time_field, window)
-        body = {"size": 0, "track_total_hits": False, "query": scope, "aggs": {"n": {"filters": {"filters": queries}}}}
+        body = {"size": 0, "track_total_hits": True, "query": scope, "aggs": {"n": {"filters": {"filters": queries}}}}
         try:
             buckets = cluster.search(body, what="counts of candidates")["aggregations"]["n"]["buckets"]
             return {name: int(bucket["doc_count"]) for name, bucket in buckets.items()}
@@ -246,7 +246,7 @@ def _refused(cluster: Cluster, scope: Query, queries: Mapping[str, Query]) -> li
     found = []
     for name, query in queries.items():
         try:
-            cluster.search({"size": 0, "track_total_hits": False, "query": all_of(scope, query)}, what=f"candidates of {name}")
+            cluster.search({"size": 0, "track_total_hits": True, "query": all_of(scope, query)}, what=f"candidates of {name}")
         except ClusterError as error:
             if error.kind != "refused":
                 raise

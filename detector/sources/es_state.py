@@ -58,7 +58,7 @@ def late_minutes(cluster: Cluster, fields: Fields, time_field: str, window: Wind
     sources = [{"minute": {"date_histogram": {"field": time_field, "fixed_interval": "1m"}}}]
     body = {
         "size": 0,
-        "track_total_hits": False,
+        "track_total_hits": True,
         "query": all_of(within(time_field, window), came),
         "aggs": {"late": {"composite": {"size": MOST_LATE, "sources": sources}}},
     }
