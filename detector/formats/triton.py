@@ -47,6 +47,8 @@ def _recognise(body: Json) -> str | None:
     # vLLM's and SGLang's chat ids begin with chatcmpl-; Triton gives every answer a time-based cmpl- id and no usage or fingerprint
     if str(answer.get("object", "")).startswith("chat.completion"):
         return "a chat completion with a cmpl- id, as Triton's OpenAI front end writes it"
+    if answer.get("object") == "text_completion" and "usage" in answer and answer["usage"] is None and "system_fingerprint" in answer:
+        return "a text completion with usage null, as Triton's OpenAI front end writes it"
     return None
 
 

@@ -13,13 +13,14 @@ from detector.formats.finish_reason import infer_length, reason
 from detector.formats.log_lines import Access, access, failed_generation, is_statistics
 from detector.formats.openai import records_of_body
 from detector.formats.openai_request import request_columns
-from detector.formats.vllm_lines import Event, bracketed_calls, event, leading_reasoning
+from detector.formats.vllm_lines import LOG_PREFIX, Event, bracketed_calls, event, leading_reasoning, open_stream_body
 from detector.record import Record
 
 _REQUESTS = 20_000  # open requests whose answer may still come: a minute of traffic at 300 a second
 _STREAMS = 4_096  # streams of which deltas were seen and no end
 _SETTLED = 256  # lines for which a closed call waits for what may follow: its request in a log that runs backwards, a second abort line, an access line
 _RECENT = 1_024  # closed calls whose late lines are still known to be theirs
+_LINES_LONGEST = 2_000  # lines of one logged stream
 _INNER = re.compile(r"(.+)-[0-9a-f]{8}$")  # the engine's id: the API's and eight hex digits (vllm#54947)
 _PROMPT_INDEX = re.compile(r"(cmpl-.+)-\d{1,3}$")  # /v1/completions: one engine request per prompt
 _PARENT = re.compile(r"\d{1,3}_(.+)$")  # n > 1: the engine's requests are numbered in front
@@ -31,6 +32,7 @@ STATISTICS = "statistics line"
 NO_VALUE = "line about a request that adds no value"
 OTHER = "log line that is no answer"
 BAD_BODY = "logged body that is no JSON"
+UNENDED = "logged stream whose end is not in the log"
 AGAIN = "the same answer logged a second time"
 
 
@@ -57,8 +59,9 @@ class _Call:
 class Calls:
     """`detector.formats.base.Joiner` for vLLM's lines. `text_of`: the log message in a document's body."""
 
-    def __init__(self, text_of: Callable[[Json], str] = str) -> None:
-        self._text_of = text_of
+    def __init__(self, text_of: Callable[[Json], str], time_of: Callable[[Json], float | None] = lambda body: None) -> None:
+        self._text_of, self._time_of = text_of, time_of
+        self._unended: tuple[Document, str, list[str]] | None = None  # a logged stream over several lines: first document, prefix, lines so far
         self._open: OrderedDict[str, _Call] = OrderedDict()  # request seen, nothing else
         self._streams: OrderedDict[str, _Call] = OrderedDict()  # deltas seen, no end
         self._settled: OrderedDict[str, _Call] = OrderedDict()  # closed, waiting for late lines
@@ -69,22 +72,36 @@ class Calls:
     def feed(self, document: Document) -> Iterable[Outcome]:
         self._fed += 1
         line = self._text_of(document.body)
+        outcomes: list[Outcome] = []
+        if self._unended is not None:
+            whole = self._continued(line)
+            if whole is None:
+                return outcomes
+            document, line = (self._unended[0], whole) if whole else (document, line)
+            if whole:
+                self._unended = None
+        prefix = open_stream_body(line)
+        if prefix is not None and self._unended is None:
+            self._unended = (document, prefix, [line])
+            return outcomes
         found = event(line)
         if found is None:
-            outcomes = list(self._other(document, line))
+            outcomes.extend(self._other(document, line))
         elif found.kind in ("body", "stream_body"):
-            outcomes = list(self._logged(document, found))
+            outcomes.extend(self._logged(document, found))
         else:
-            outcomes = []
             for given in found.ids or (self._only_open(),):
                 if given is None:
-                    outcomes.append(Rejected(document, NO_VALUE, ignored=True))
+                    outcomes.extend(self._anonymous(document, found))
                 else:
                     outcomes.extend(self._named(document, found, given))
         outcomes.extend(self._expired())
         return outcomes
 
     def finish(self) -> Iterable[Outcome]:
+        if self._unended is not None:
+            yield Rejected(self._unended[0], UNENDED)
+            self._unended = None
         for calls in (self._settled, self._streams, self._open):
             while calls:
                 yield from self._close(next(iter(calls)))
@@ -92,6 +109,20 @@ class Calls:
     def holds_from(self) -> int | None:
         held = [call.last() for calls in (self._settled, self._streams) for call in calls.values()]
         return min((document.position for document in held if document is not None), default=None)
+
+    def _continued(self, line: str) -> str | None:
+        """The whole text of an unended line if `line` ends it, "" if it is another line, None if it was taken and more must come."""
+        if self._unended is None:
+            return ""
+        _, prefix, lines = self._unended
+        if prefix and line.startswith(prefix) and event(line) is None:
+            lines.append(line[len(prefix) :])
+        elif LOG_PREFIX.match(line) or access(line) is not None or event(line) is not None or len(lines) >= _LINES_LONGEST:
+            return ""
+        else:
+            lines.append(line)
+        whole = "\n".join(lines)
+        return whole if open_stream_body(whole) is None else None
 
     # finding the call
 
@@ -172,6 +203,18 @@ class Calls:
             call.end = (document, columns)
             yield from self._settle(call)
 
+    def _anonymous(self, document: Document, found: Event) -> Iterator[Outcome]:
+        """A line without an id while no call, or more than one, is open."""
+        if found.kind == "answer":
+            call = _Call("", rust=found.rust)
+            call.answers.append((document, found))
+            yield from self._records(call)
+        elif found.kind == "finished":
+            call = _Call("", rust=True, end=(document, found.columns))
+            yield from self._records(call)
+        else:
+            yield Rejected(document, NO_VALUE, ignored=True)
+
     def _logged(self, document: Document, found: Event) -> Iterator[Outcome]:
         """A response body in the log of the middleware. Streams carry no id: they are joined only where no other call can be meant."""
         if found.kind == "stream_body":
@@ -237,7 +280,7 @@ class Calls:
             return
         wanted = call.columns.get("n") or 1
         python_done = call.request and not call.rust and call.end is None and (len(call.answers) >= wanted or (call.bodies and not call.answers))
-        rust_done = call.rust and call.end is not None and (call.answers or not call.request)
+        rust_done = call.rust and call.end is not None and len(call.answers) >= wanted
         if python_done or rust_done:
             yield from self._close(call.key)
         else:
@@ -294,7 +337,7 @@ class Calls:
             return
         if call.answers:
             for index, (document, found) in enumerate(call.answers):
-                yield Placed(self._record(call, found, index), document)
+                yield Placed(self._timed(self._record(call, found, index), document), document)
         elif call.deltas:
             document = call.deltas[-1][0]
             text = "".join(found.columns.get("content") or "" for _, found in call.deltas)
@@ -302,6 +345,11 @@ class Calls:
             yield Placed(self._record(call, Event("delta", (), columns, rust=call.rust), 0), call.end[0] if call.end else document)
         elif call.end is not None:
             yield Placed(self._record(call, Event("abort", (), {}, rust=call.rust), 0), call.end[0])
+
+    def _timed(self, record: Record, document: Document) -> Record:
+        if record.timestamp is None and "timestamp" not in document.envelope:
+            record.timestamp = self._time_of(document.body)
+        return record
 
     def _record(self, call: _Call, found: Event, index: int) -> Record:
         ended = call.end[1] if call.end is not None else {}

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.values import instant
 from detector.formats.vllm_calls import Calls
 from detector.formats.vllm_text import recognise as recognise_text
 
@@ -17,7 +18,7 @@ _FORMATTER = frozenset(
     (
         *("asctime", "levelname", "name", "vllm_process_name", "processName", "process", "message", "msg", "event", "level", "logger", "timestamp", "time"),
         *("filename", "fileinfo", "lineno", "line", "module", "funcName", "pathname", "thread", "threadName", "process_name", "severity", "exc_info"),
-        *("taskName", "exc_text", "stack_info", "created", "msecs", "relativeCreated"),
+        *("taskName", "exc_text", "stack_info", "created", "msecs", "relativeCreated", "file_name", "file_path", "line_number"),
     )
 )
 _STATISTICS = re.compile(r"(?:Engine \d+: )?Avg prompt throughput: ")
@@ -48,8 +49,19 @@ def _recognise(body: Json) -> str | None:
     return None
 
 
+def _time(body: Json) -> float | None:
+    """The formatter's time, where it has a zone."""
+    if not isinstance(body, dict):
+        return None
+    return next((moment for key in ("timestamp", "time", "asctime") if (moment := instant(body.get(key))) is not None), None)
+
+
+def _joiner() -> Calls:
+    return Calls(_message, _time)
+
+
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    calls = Calls(_message)
+    calls = _joiner()
     for document in documents:
         yield from calls.feed(document)
     yield from calls.finish()
@@ -71,7 +83,7 @@ FORMAT = Format(
     keys=frozenset(_KEYS),
     lines=False,
     other_lines=True,
-    joiner=lambda: Calls(_message),
+    joiner=_joiner,
     trust="the engine's own on lines that are not streamed, and on the last delta; never streaming_complete",
     units="asctime has no zone: no timestamp but the shipper's",
     raw_text=None,

@@ -21,10 +21,15 @@ _ANSWER = re.compile(rf"Generated response(?: ({_ID}))?( \(streaming (?:delta|co
 _REQUEST = re.compile(rf"Received request ({_ID}): (?=prompt: |params: |prompt_token_ids)")
 _ABORT = re.compile(rf"(?:Aborted request(?:\(s\))? ((?:{_ID})(?:, ?{_ID})*?)|Request ({_ID}) aborted)\.?\s*$")
 _FAILED = re.compile(rf"Request ({_ID}) failed(?: \(([\w .-]{{1,60}})\))?")
-_BODY = re.compile(r"response_body=(?=[{\[\"])")
+_BODY = re.compile(r"response_body=(?=[{\[\"]|data:)")
 _PROMPT = re.compile(rf"Request ({_ID}) (?:details: |JSON body: ?)")
 _ADDED = re.compile(rf"(?:Added|Finished|Preempted) request ({_ID}?)\.?\s*$")
 _SPAN = re.compile(r"(chat_completions|completions|responses|generate|messages)\{([^{}]{1,2000})\}:? ?")
+_RUST = re.compile(r"\[[\w/.-]+\.rs:\d+\] ")
+_PREFIX_LONGEST = 300
+LOG_PREFIX = re.compile(
+    r"(?:\([\w:.-]+ (?:[\w=]+ )?pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d (?:\[[\w/.-]+\.py:\d+\]|[\w/.-]+\.py:\d+\]) "
+)
 _FINISHED = re.compile(r"(?:chat completion|completion|response|generate|request)s? finished\b")
 _RUST_ABORT = re.compile(r"(?:request|client|stream)\b.{0,40}\b(?:aborted|disconnected|cancelled)")
 _PAIR = re.compile(r'([A-Za-z_][\w.]*)=("(?:[^"\\]|\\.)*"|[^\s,{}\]]+)')
@@ -54,12 +59,21 @@ class Event:
     rust: bool = False
 
 
+def open_stream_body(line: str) -> str | None:
+    """The prefix of a line on which the logged text of a stream begins and does not end: its line breaks are real ones, each with the prefix again."""
+    match = _BODY.search(line, 0, _HEAD)
+    if match is None or not line.startswith("{streaming_complete: content=", match.end()) or _STREAM_BODY.match(line[match.end() :].strip()):
+        return None
+    return line[: match.start()]
+
+
 def event(line: str) -> Event | None:
     """The event of a line, or None for every other line (access, statistics, start-up …)."""
     span = _SPAN.search(line, 0, _HEAD) if "{" in line[:_HEAD] else None
     if span is not None and "request_id=" in span[2]:
-        return _spanned(line, span)
-    return _plain(line)
+        return _rust(line, span.end(), span[2])
+    rust = _RUST.search(line, 0, _PREFIX_LONGEST)
+    return _plain(line) if rust is None else _rust(line, rust.end(), "")
 
 
 def _plain(line: str) -> Event | None:
@@ -87,11 +101,11 @@ def _plain(line: str) -> Event | None:
     return _logged_body(line[match.end() :]) if match else None
 
 
-def _spanned(line: str, span: re.Match[str]) -> Event | None:
+def _rust(line: str, start: int, span: str) -> Event | None:
     """A line of the Rust front end: the tracing span names the request, the message does not."""
-    fields = {name: value.strip('"') for name, value in _PAIR.findall(span[2])}
+    fields = {name: value.strip('"') for name, value in _PAIR.findall(span)}
     ids = (fields["request_id"],) if fields.get("request_id") else ()
-    rest = line[span.end() :]
+    rest = line[start:]
     match = _ANSWER.match(rest)
     if match:
         found = _answer(rest, match, rust=True)
@@ -105,7 +119,7 @@ def _spanned(line: str, span: re.Match[str]) -> Event | None:
     if found_plain is not None:
         found_plain.rust, found_plain.ids = True, ids or found_plain.ids
         return found_plain
-    return Event("added", ids, rust=True)
+    return Event("added", ids, rust=True) if ids else None
 
 
 def _figures(text: str) -> dict[str, Any]:
@@ -195,6 +209,8 @@ def _answer(line: str, match: re.Match[str], *, rust: bool) -> Event:
 def _logged_body(text: str) -> Event:
     """What the response middleware wrote after `response_body=`: one pair of braces too many around JSON, or its own words for streams."""
     stripped = text.strip()
+    if stripped.startswith("data:"):
+        return Event("added")  # builds that logged the first chunk only: a fragment, no answer
     stream = _STREAM_BODY.match(stripped)
     if stream:
         return Event("stream_body", (), {"stream": True, **_stream_text(stream[1])})

@@ -7,10 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from detector.formats.base import Document, Format, Json, Outcome
 from detector.formats.vllm_calls import Calls
+from detector.formats.vllm_lines import LOG_PREFIX
 
-_LINE = re.compile(
-    r"(?:\([\w:.-]+ (?:[\w=]+ )?pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d (?:\[[\w/.-]+\.py:\d+\]|[\w/.-]+\.py:\d+\]) "
-)
 _PROCESS = re.compile(r"\((?:APIServer|EngineCore|ApiServer|VllmWorker|DPCoordinator)[\w:.-]* (?:[\w=]+ )?pid=\d+\) ")
 _EVENT = re.compile(
     r"(?:Received request \S{1,400}: (?:prompt|params)|Generated response \S{1,400}(?: \(streaming \w+\))?: output: |Aborted request(?:\(s\))? \S|"
@@ -25,7 +23,7 @@ def recognise(body: Json) -> str | None:
     head = body[:1500]
     if "RustFrontend" in head[:200] or "(Serve" in head[:60]:
         return None
-    prefix = _LINE.match(head)
+    prefix = LOG_PREFIX.match(head)
     match = _EVENT.search(head)
     if match and (prefix or match.start() < 400):
         word = next((text for start, text in _WORDS.items() if match[0].startswith(start)), "a line about a request")

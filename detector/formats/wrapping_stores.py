@@ -147,22 +147,23 @@ def _otlp_entries(batches: list[Any], scopes: tuple[str, ...], entries: str) -> 
             continue
         resource = batch.get("resource")
         attributes = otlp_attributes(resource.get("attributes")) if isinstance(resource, dict) else {}
-        for scope in (scope for key in scopes for scope in (batch.get(key) if isinstance(batch.get(key), list) else ())):
-            if not isinstance(scope, dict):
-                continue
-            for entry in scope.get(entries) if isinstance(scope.get(entries), list) else ():
-                if isinstance(entry, dict):
-                    yield (
-                        {
-                            **entry,
-                            "attributes": otlp_attributes(entry.get("attributes")),
-                            **({"body": otlp_value(entry["body"])} if "body" in entry else {}),
-                            **({"events": [_otlp_event(event) for event in entry["events"]]} if isinstance(entry.get("events"), list) else {}),
-                            "resource": {"attributes": attributes},
-                            "scope": scope.get("scope") or {},
-                        },
-                        {},
-                    )
+        for scope in (scope for key in scopes for scope in _objects(batch.get(key))):
+            for entry in _objects(scope.get(entries)):
+                yield (
+                    {
+                        **entry,
+                        "attributes": otlp_attributes(entry.get("attributes")),
+                        **({"body": otlp_value(entry["body"])} if "body" in entry else {}),
+                        **({"events": [_otlp_event(event) for event in entry["events"]]} if isinstance(entry.get("events"), list) else {}),
+                        "resource": {"attributes": attributes},
+                        "scope": scope.get("scope") or {},
+                    },
+                    {},
+                )
+
+
+def _objects(listed: Any) -> list[dict[str, Any]]:
+    return [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
 
 
 def _otlp_event(event: Any) -> Any:

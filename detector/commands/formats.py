@@ -1,0 +1,229 @@
+"""`detector formats`: which logs can be read, what a log is, and what its records are."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detector.formats.base import Document, Format
+    from detector.record import Record
+    from detector.sources.base import Tally
+
+OK, COULD_NOT = 0, 2
+_RUNS = 200  # runs of one format that `detect` prints for a mixed log
+_ALWAYS = ("choice_index", "content_state")  # known for every record: 0 and not_captured are statements, too
+_TIMES = ("timestamp", "ingested_at")
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `formats` with `list`, `detect` and `read`."""
+    parser = commands.add_parser(
+        "formats", help="what is this log, and what do we make of it", description="Formats of logs: list them, detect them, read them."
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    listing = actions.add_parser(
+        "list", help="every format: what its log shows and what it can't", description="Every format, with what its log shows and hides."
+    )
+    listing.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
+    listing.set_defaults(run=_list)
+
+    detecting = actions.add_parser(
+        "detect",
+        help="name the format of a log, with the evidence",
+        description="Name the format of each document of a log, with the evidence. Exit codes: 0 every document is known, 2 some or all are not.",
+    )
+    detecting.add_argument("paths", nargs="+", metavar="PATH", help="log files, folders, globs, or - for standard input")
+    detecting.add_argument("--format", choices=("text", "jsonl"), default="text", help="a summary, or one line per document (default: %(default)s)")
+    detecting.add_argument("--documents", type=int, default=100_000, metavar="N", help="look at no more than N documents of each file (default: %(default)s)")
+    detecting.set_defaults(run=_detect)
+
+    reading = actions.add_parser(
+        "read",
+        help="print the canonical records of a log",
+        description="Print the canonical records of a log in its order: only columns that are known, times in UTC. Lines that can't be read or are no "
+        "answer are counted on stderr. Exit codes: 0 everything was read, 2 something could not be.",
+    )
+    reading.add_argument("paths", nargs="+", metavar="PATH", help="log files, folders, globs, or - for standard input")
+    reading.add_argument("--format", choices=("jsonl",), default="jsonl", help="one JSON object a line (the default)")
+    reading.add_argument("--format-of", metavar="NAME", help="read the log as this format instead of finding out")
+    reading.add_argument("--config", metavar="FILE", help="configuration file (default: ./detector.yml if there is one)")
+    reading.set_defaults(run=_read)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from detector.formats.base import formats
+
+    found = sorted(formats(), key=lambda fmt: fmt.name)
+    if args.format == "json":
+        print(json.dumps([_described(fmt) for fmt in found], ensure_ascii=False, indent=2))
+        return OK
+    for fmt in found:
+        print(f"{fmt.name}: {fmt.title}")
+        for word, lines in (("sees", fmt.sees), ("blind", fmt.blind)):
+            for line in lines:
+                print(f"    {word:<7}{line}")
+        for word, line in (("trust", fmt.trust), ("units", fmt.units), ("off", ", ".join(fmt.off)), ("inferred", ", ".join(fmt.inferred))):
+            if line:
+                print(f"    {word:<7}{line}" if len(word) < 7 else f"    {word} {line}")
+    return OK
+
+
+def _described(fmt: Format) -> dict[str, Any]:
+    return {
+        "name": fmt.name,
+        "title": fmt.title,
+        "sees": list(fmt.sees),
+        "blind": list(fmt.blind),
+        "trust": fmt.trust,
+        "units": fmt.units,
+        "raw_text": fmt.raw_text,
+        "joins": fmt.joiner is not None,
+        "off": list(fmt.off),
+        "inferred": list(fmt.inferred),
+    }
+
+
+def _detect(args: argparse.Namespace) -> int:
+    from detector.sources.files import expand
+
+    known = True
+    for path in expand(args.paths):
+        found = list(_detections(path, args.documents))
+        if args.format == "jsonl":
+            for document, name, evidence in found:
+                print(json.dumps({"place": document.place, "format": name, "evidence": evidence}, ensure_ascii=False))
+        else:
+            _summarise(path, found)
+        if len(found) >= args.documents:
+            print(f"{path}: stopped after {args.documents} documents", file=sys.stderr)
+        known = known and bool(found) and all(name is not None for _, name, _ in found)
+    return OK if known else COULD_NOT
+
+
+def _detections(path: str, limit: int) -> Iterator[tuple[Document, str | None, str]]:
+    """(document, name of its format or None, evidence) of each document, in the order of the log."""
+    from itertools import islice
+
+    from detector.formats.detect import Detector, OtherLines
+    from detector.formats.wrapping import Peeler
+
+    detector, others = Detector(), OtherLines()
+    peeler = Peeler(detector.detect)
+
+    def inside() -> Iterator[Document]:
+        for raw in _raw(path):
+            yield from peeler.feed(raw)
+        yield from peeler.finish()
+
+    for document in islice(inside(), limit):
+        found = detector.detect(document.body)
+        fmt = found.format if found is not None else others.of(document.body)
+        if found is not None:
+            others.saw(found.format)
+            yield document, found.format.name, found.evidence
+        elif fmt is not None:
+            yield document, fmt.name, "a line between lines of this log"
+        else:
+            yield document, None, "no format recognises it"
+
+
+def _raw(path: str) -> Iterator[Document]:
+    """The raw documents of one file; lines that are too long or no UTF-8 are left out, as `read` would tell."""
+    from detector.formats.wrapping_lines import raw_documents
+    from detector.sources.base import Tally
+    from detector.sources.lines import Fault, texts
+    from detector.sources.opening import STDIN, Blocks, sniff
+    from detector.sources.parquet import rows
+
+    if path != STDIN and sniff(path) == "parquet":
+        return rows(path, Tally())
+    return raw_documents(("" if isinstance(line, Fault) else line for line in texts(Blocks(path))), path)
+
+
+def _summarise(path: str, found: list[tuple[Document, str | None, str]]) -> None:
+    counts = Counter(name for _, name, _ in found)
+    named = [f"{name or 'not recognised'} ({count} of {len(found)})" for name, count in counts.most_common()]
+    print(f"{path}: {', '.join(named) if named else 'no document'}")
+    told: set[tuple[str | None, str]] = set()
+    for document, name, evidence in found:
+        if (name, evidence) not in told and sum(known == name for known, _ in told) < 5:
+            told.add((name, evidence))
+            print(f"    {name or 'not recognised'}: {evidence} ({document.place})")
+    if len(counts) > 1:
+        for line in _runs(found):
+            print(f"    {line}")
+
+
+def _runs(found: list[tuple[Document, str | None, str]]) -> Iterator[str]:
+    """Neighbouring documents of one format, from place to place."""
+    start, runs = 0, 0
+    for at in range(1, len(found) + 1):
+        if at < len(found) and found[at][1] == found[start][1]:
+            continue
+        first, last = found[start][0].place, found[at - 1][0].place
+        yield f"{first}{'' if first == last else ' to ' + last}: {found[start][1] or 'not recognised'}"
+        start, runs = at, runs + 1
+        if runs >= _RUNS and at < len(found):
+            yield f"and {len(found) - at} more documents; --format jsonl lists them all"
+            return
+
+
+def _read(args: argparse.Namespace) -> int:
+    from detector.config import load_settings
+    from detector.reading import ReadingOptions
+    from detector.sources.base import Tally
+    from detector.sources.files import Files
+
+    settings = load_settings(args.config, os.environ)
+    options = ReadingOptions(args.format_of or settings.source.format, settings.source.mapping, settings.source.timezone, keep_duplicates=True, in_order=True)
+    tally, records = Tally(), 0
+    for batch in Files(args.paths, options).batches(tally):
+        for row in range(batch.size):
+            records += 1
+            print(json.dumps(known_columns(batch.record(row)), ensure_ascii=False))
+    sys.stdout.flush()
+    _report(tally, records)
+    return COULD_NOT if tally.unreadable or tally.could_not else OK
+
+
+def known_columns(record: Record) -> dict[str, Any]:
+    """The columns of a record that its log determines, as JSON values; times as ISO 8601 in UTC."""
+    from detector.record import COLUMNS
+
+    found: dict[str, Any] = {}
+    for name, column in COLUMNS.items():
+        value = getattr(record, name)
+        if value is None or (value == column.default and name not in _ALWAYS):
+            continue
+        if name in _TIMES:
+            value = utc(value)
+        found[name] = list(value) if isinstance(value, tuple) else value
+    return found
+
+
+def utc(seconds: float) -> str | None:
+    """ISO 8601 in UTC with microseconds; None outside the years that a calendar has."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+def _report(tally: Tally, records: int) -> None:
+    """What was read, and how many lines were not, with reasons and the first places."""
+    formats = ", ".join(f"{name} {count}" for name, count in tally.formats.most_common())
+    print(f"{records} records{f' ({formats})' if formats else ''}", file=sys.stderr)
+    for word, counts in (("unreadable", tally.unreadable), ("no answer", tally.ignored)):
+        print(f"{sum(counts.values())} {word}", file=sys.stderr)
+        for reason, count in counts.most_common():
+            print(f"    {count} {reason} ({', '.join(tally.places.get(reason, [])[:5])})", file=sys.stderr)
+    for fault in tally.could_not:
+        print(f"could not look: {fault.what}: {fault.why}", file=sys.stderr)
