@@ -25,8 +25,10 @@ _KINDS: dict[str, Kind] = {
 _NUMBERS = frozenset({"long", "integer", "short", "byte", "unsigned_long", "double", "float", "half_float", "scaled_float"})
 # Fields of the server's own; OpenSearch does not mark them as such.
 _METADATA = frozenset(
-    "_data_stream_timestamp _doc_count _feature _field_names _id _ignored _ignored_source _index _index_mode _nested_path _routing _seq_no _source _tier "
-    "_tsid _version".split()
+    (
+        *("_data_stream_timestamp", "_doc_count", "_feature", "_field_names", "_id", "_ignored", "_ignored_source", "_index", "_index_mode"),
+        *("_nested_path", "_routing", "_seq_no", "_source", "_tier", "_tsid", "_version"),
+    )
 )
 _COARSE = frozenset({"float", "half_float"})  # 24 and 11 bits: an epoch time in seconds is rounded to minutes
 

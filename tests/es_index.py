@@ -1,0 +1,77 @@
+"""Indices for tests: one log under five mappings of its text, filled into a real node."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from detector.sources.elasticsearch import ClusterSource
+from detector.sources.es_cluster import Cluster, open_cluster
+from detector.sources.es_connection import Connection
+from detector.window import Window
+from tests.llm_log import START
+from tests.nodes.nodes import Node
+
+WINDOW = Window(START, START + 3600)
+_LABELS = {"@timestamp": {"type": "date"}, "deployment": {"type": "keyword"}, "pod": {"type": "keyword"}}
+
+
+def _content(mapping: dict[str, Any]) -> dict[str, Any]:
+    """A mapping of the answers' text; everything else as the server maps it by itself."""
+    message = {"properties": {"message": {"properties": {"content": mapping}}}}
+    return {**_LABELS, "response": {"properties": {"choices": message}}}
+
+
+MAPPINGS: dict[str, dict[str, Any]] = {
+    "text with keyword 256": _LABELS,  # what a server makes of it by itself
+    "keyword 8191": _content({"type": "keyword", "ignore_above": 8191}),
+    "match_only_text": _content({"type": "match_only_text"}),
+    "wildcard": _content({"type": "wildcard"}),
+    "flattened": {**_LABELS, "response": {"type": "flattened", "ignore_above": 8191}},
+    "flat_object": {**_LABELS, "response": {"type": "flat_object"}},
+}
+# What these servers do not have: OpenSearch has flat_object in place of flattened; the Elasticsearch test zips lack the mapper extras.
+LACKING = {
+    "elasticsearch": ("match_only_text", "wildcard", "flat_object"),
+    "opensearch": ("flattened",),
+}
+
+
+def create(node: Node, index: str, properties: dict[str, Any]) -> None:
+    """An empty index of one shard without replica. Raises OSError when the server refuses the mapping."""
+    try:
+        node.ask("DELETE", f"/{index}")
+    except OSError as error:
+        if "404" not in str(error):
+            raise
+    settings = {"number_of_shards": 1, "number_of_replicas": 0, "index.mapping.total_fields.limit": 2000}
+    node.ask("PUT", f"/{index}", {"settings": settings, "mappings": {"properties": properties}})
+
+
+def fill(node: Node, index: str, documents: Sequence[dict[str, Any]], *, first: int = 0) -> list[str]:
+    """Index documents, ids by their number; gives the reasons of those that the server refused."""
+    refused = []
+    for start in range(0, len(documents), 500):
+        lines = []
+        for number, document in enumerate(documents[start : start + 500], start + first):
+            lines += [json.dumps({"index": {"_id": str(number)}}), json.dumps(document, ensure_ascii=False)]
+        answer = node.ask("POST", f"/{index}/_bulk?refresh=true", "\n".join(lines) + "\n")
+        refused += [item["index"]["error"]["type"] for item in answer["items"] if "error" in item["index"]]
+    return refused
+
+
+def reach(node: Node, index: str, **settings: Any) -> Cluster:
+    """An open connection that never really waits."""
+    return open_cluster(Connection(urls=(node.url,), **settings), index, pause=lambda _: None)
+
+
+def source(node: Node, index: str, *, window: Window | None = WINDOW, **settings: Any) -> ClusterSource:
+    """The index as a source."""
+    return ClusterSource(lambda: reach(node, index), window=window, **settings)
+
+
+def counts(rows: Iterable[tuple[int, Any, str, int, int]], signal: str) -> tuple[int, int]:
+    """Requests and flagged requests of one signal."""
+    chosen = [row for row in rows if row[2] == signal]
+    return sum(row[3] for row in chosen), sum(row[4] for row in chosen)

@@ -1,0 +1,115 @@
+"""Links to Kibana and OpenSearch Dashboards: read back, they say what was meant."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detector.errors import ConfigError
+from detector.links.kibana import LONGEST, DataView, choose_data_view, conditions, discover, kql_value, one_document, one_of, rison, rows
+from tests.rison_reader import read
+
+START, END = 1_796_000_040.0, 1_796_003_640.0
+VIEW = DataView("https://kibana.example/base", "9f2c-1", space="llm ops", columns=("deployment", "finish_reason"))
+TEXTS = st.text(max_size=40)
+SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-(10**9), 10**9), TEXTS)
+VALUES = st.recursive(SCALARS, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(TEXTS, inner, max_size=4)), max_leaves=12)
+
+
+def _parts(address: str) -> tuple[str, dict[str, Any]]:
+    """The path before the fragment, and every state in it, decoded."""
+    head, _, fragment = address.partition("#")
+    pairs = (part.partition("=") for part in fragment.partition("?")[2].split("&"))
+    return head, {name: read(unquote(value)) for name, _, value in pairs}
+
+
+def _kql_literals(query: str) -> list[str]:
+    """Quoted literals of a KQL query, unescaped as Kibana does."""
+    return [re.sub(r"\\(.)", r"\1", literal) for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', query)]
+
+
+@given(VALUES)
+def test_rison_reads_back(value: Any) -> None:
+    assert read(rison(value)) == value
+
+
+@given(TEXTS)
+def test_a_literal_stays_one_literal(text: str) -> None:
+    shown = "".join(character if character.isprintable() else " " for character in text)
+    assert _kql_literals(kql_value(text)) == [shown]
+    assert len(re.findall(r'(?<!\\)(?:\\\\)*"', kql_value(text))) == 2  # its own two quotes, no other is bare
+
+
+@given(
+    st.lists(TEXTS.filter(str.isprintable), min_size=1, max_size=60),
+    st.dictionaries(st.sampled_from(("deployment", "model", "pod")), TEXTS.filter(str.isprintable)),
+)
+def test_rows_read_back(ids: list[str], labels: dict[str, str]) -> None:
+    address = rows(VIEW, START, END, labels, "request_id", ids)
+    assert len(address) <= LONGEST
+    assert not set(address) & set("()' \"<>")
+    _, state = _parts(address)
+    literals = _kql_literals(state["_a"]["query"]["query"])
+    assert literals[: len(labels)] == list(labels.values())
+    named = literals[len(labels) :]
+    assert named == ids[: len(named)]
+    if len(named) < len(ids):  # left out only because the next one does not fit
+        longer = " and ".join(part for part in (conditions(labels), one_of("request_id", ids[: len(named) + 1])) if part)
+        assert len(discover(VIEW, START, END, longer)) > LONGEST
+
+
+def test_discover_says_everything() -> None:
+    head, state = _parts(discover(VIEW, START, END, conditions({"deployment": "chat", "pod": None, "status": 504, "stream": True})))
+    assert head == "https://kibana.example/base/s/llm%20ops/app/discover"
+    assert state["_a"]["index"] == "9f2c-1"
+    assert state["_a"]["columns"] == ["deployment", "finish_reason"]
+    assert state["_a"]["query"] == {"language": "kuery", "query": 'deployment : "chat" and not pod : * and status : 504 and stream : true'}
+    assert state["_a"]["sort"] == [["@timestamp", "desc"]]
+    start, end = (datetime.fromisoformat(state["_g"]["time"][side]).timestamp() for side in ("from", "to"))
+    assert start == START
+    assert end == pytest.approx(END - 0.001, abs=1e-4)
+
+
+def test_default_space_is_not_named() -> None:
+    assert urlsplit(discover(DataView("https://kibana.example/", "v"), START, END, "")).path == "/app/discover"
+
+
+def test_opensearch_dashboards_has_its_own_state() -> None:
+    view = DataView("https://dash.example", "logs-*", product="opensearch-dashboards", time_field="ts")
+    head, state = _parts(rows(view, START, END, {"model": "/share/models/큰'모델!"}))
+    assert head == "https://dash.example/app/data-explorer/discover"
+    assert state["_a"]["metadata"] == {"indexPattern": "logs-*", "view": "discover"}
+    assert state["_a"]["discover"]["sort"] == [["ts", "desc"]]
+    assert _kql_literals(state["_q"]["query"]["query"]) == ["/share/models/큰'모델!"]
+    assert set(state) == {"_g", "_a", "_q"}
+
+
+def test_one_document() -> None:
+    address = one_document(VIEW, ".ds-llm-2026.11.29-000001", "a/b?c#d&e")
+    assert address.startswith("https://kibana.example/base/s/llm%20ops/app/discover#/doc/9f2c-1/.ds-llm-2026.11.29-000001?id=")
+    assert unquote(address.partition("?id=")[2]) == "a/b?c#d&e"
+    assert address.count("#") == 1
+
+
+def test_too_long_even_without_ids() -> None:
+    with pytest.raises(ConfigError, match="characters"):
+        rows(VIEW, START, END, {"model": "m" * 3000})
+
+
+@pytest.mark.parametrize(("wanted", "found"), [("9f", "9f"), ("logs-*", "7a"), ("All logs", "9f")])
+def test_data_view_is_looked_up(wanted: str, found: str) -> None:
+    listed = [{"id": "9f", "title": "llm-*", "name": "All logs"}, {"id": "7a", "title": "logs-*"}]
+    assert choose_data_view(listed, wanted) == found
+
+
+def test_data_view_must_be_one() -> None:
+    with pytest.raises(ConfigError, match="2 data views"):
+        choose_data_view([{"id": "a", "title": "x"}, {"id": "b", "title": "x"}], "x")
+    with pytest.raises(ConfigError, match="there are: x"):
+        choose_data_view([{"id": "a", "title": "x"}], "y")
