@@ -23,6 +23,7 @@ class Batch:
 
     size: int
     columns: dict[str, Sequence[Any]] = field(default_factory=dict)
+    _records: dict[int, Record] = field(default_factory=dict, repr=False, compare=False)
 
     def column(self, name: str) -> Sequence[Any]:
         """The values of one column, `size` long; the column's default repeated where the source does not know it."""
@@ -38,8 +39,11 @@ class Batch:
         return values is not None and any(value is not default for value in values)
 
     def record(self, row: int) -> Record:
-        """The record of one row, built on demand: exact judging happens on few rows."""
-        return Record(**{name: values[row] for name, values in self.columns.items()})
+        """The record of one row, built on demand and once: exact judging happens on few rows, but of several signals on the same."""
+        found = self._records.get(row)
+        if found is None:
+            found = self._records[row] = Record(**{name: values[row] for name, values in self.columns.items()})
+        return found
 
     @cached_property
     def text(self) -> TextFeatures:

@@ -19,6 +19,7 @@ Ints = npt.NDArray[np.int64]
 
 EXAMPLES_KEPT = 5
 SUBTYPE_MARK = "/"  # `length_cutoff/answer_cut`: flagged requests of one subtype; such rows carry no requests of their own
+SHARED_MARK = "+"  # `garbage+repetition`: requests that every one of these signals could judge; such rows carry no flags
 _COMPACT_AT = 1 << 18  # rows added before equal keys are folded: bounds memory at about 10 MB of pending rows
 
 
@@ -100,6 +101,20 @@ class Ledger:
                 np.asarray(minutes, np.int64), ids[codes], self._signal_ids(signal, len(codes)), np.asarray(requests, np.int64), np.asarray(flagged, np.int64)
             )
 
+    def series_ids(self, labels: Iterable[Labels]) -> Ints:
+        """This ledger's own numbers of some label tuples, for `add_numbered`."""
+        series = self._series
+        return np.array([series.setdefault(entry, len(series)) for entry in labels], dtype=np.int64)
+
+    def add_numbered(self, minutes: Ints, ids: Ints, signal: str, requests: Ints, flagged: Ints) -> None:
+        """As `add`, with numbers from `series_ids`. Counts of `requests` may be negative: what a signal could not judge of a shared row."""
+        if len(minutes):
+            self._append(minutes, ids, self._signal_ids(signal, len(ids)), requests, flagged)
+
+    def add_shared(self, minutes: Ints, ids: Ints, signals: Iterable[str], requests: Ints) -> None:
+        """Requests that count for each of `signals`: one row instead of one per signal, which is what keeps a long log's ledger small."""
+        self.add_numbered(minutes, ids, SHARED_MARK.join(sorted(signals)), requests, np.zeros_like(requests))
+
     def add_evidence(self, minute: int, labels: Labels, signal: str, evidence: Evidence) -> None:
         """Add subtypes and examples of flagged requests of one minute, series and signal."""
         self.evidence.setdefault((minute, labels, signal), Evidence()).add(evidence)
@@ -145,12 +160,15 @@ class Ledger:
         """Requests over the minutes `[start, end)`: the largest count that any signal has, since every request is counted for each signal that it can show."""
         minutes, _, signals, requests, _ = self._compacted()
         inside = (minutes >= start) & (minutes < end)
-        return int(np.bincount(signals[inside], requests[inside]).max()) if inside.any() else 0
+        if not inside.any():
+            return 0
+        totals = np.bincount(signals[inside], requests[inside], len(self._signals))
+        return int(max((totals[self._ids_of(name)].sum() for name in self.signals), default=0))
 
     @property
     def signals(self) -> tuple[str, ...]:
         """Names of the signals that this ledger has counted."""
-        return tuple(sorted(name for name in self._signals if SUBTYPE_MARK not in name))
+        return tuple(sorted({part for name in self._signals if SUBTYPE_MARK not in name for part in name.split(SHARED_MARK)}))
 
     def span(self) -> tuple[int, int] | None:
         """First minute and one past the last minute with a row, or None when empty."""
@@ -161,8 +179,13 @@ class Ledger:
         """(minute, labels, signal, requests, flagged), ordered by minute, labels and signal."""
         names, signal_names = list(self._series), list(self._signals)
         minutes, series, signals, requests, flagged = self._compacted()
-        rows = [(int(m), names[s], signal_names[g], int(r), int(f)) for m, s, g, r, f in zip(minutes, series, signals, requests, flagged, strict=True)]
-        yield from sorted(rows, key=lambda row: (row[0], tuple(value or "" for value in row[1]), row[2]))
+        cells: dict[tuple[int, Labels, str], tuple[int, int]] = {}
+        for m, s, g, r, f in zip(minutes.tolist(), series.tolist(), signals.tolist(), requests.tolist(), flagged.tolist(), strict=True):
+            for name in signal_names[g].split(SHARED_MARK):
+                before = cells.get((m, names[s], name), (0, 0))
+                cells[(m, names[s], name)] = (before[0] + r, before[1] + f)
+        for (m, labels, name), (r, f) in sorted(cells.items(), key=lambda cell: (cell[0][0], tuple(value or "" for value in cell[0][1]), cell[0][2])):
+            yield m, labels, name, r, f
 
     def panel(self, signal: str, group_by: Sequence[str], start: int, end: int, step: int = 1, subtypes: Sequence[str] = ()) -> Panel:
         """Counts of `signal` by the labels in `group_by` on bins of `step` minutes over `[start, end)`; series ordered by their labels.
@@ -181,7 +204,7 @@ class Ledger:
         inside = (minutes >= start) & (minutes < end)
         size = len(ordered) * bins
         for name in (signal, *(f"{signal}{SUBTYPE_MARK}{subtype}" for subtype in subtypes)):
-            chosen = inside & (signals == self._signals.get(name, -1))
+            chosen = inside & np.isin(signals, self._ids_of(name))
             if size and chosen.any():
                 cell = group_of[series[chosen]] * bins + (minutes[chosen] - start) // step
                 requests += np.bincount(cell, n[chosen], size).astype(np.int64).reshape(requests.shape)
@@ -205,6 +228,10 @@ class Ledger:
         return total
 
     # -- inside
+    def _ids_of(self, signal: str) -> list[int]:
+        """Numbers of the rows that count for a signal: its own and the shared ones."""
+        return [number for name, number in self._signals.items() if name == signal or (SHARED_MARK in name and signal in name.split(SHARED_MARK))]
+
     def _signal_ids(self, signal: str, count: int) -> Ints:
         return np.full(count, self._signals.setdefault(signal, len(self._signals)), np.int64)
 
@@ -212,7 +239,7 @@ class Ledger:
         self._pending.append(columns)  # type: ignore[arg-type]  # five columns by construction
         self._pending_rows += len(columns[0])
         self._folded = False
-        if self._pending_rows > _COMPACT_AT:
+        if self._pending_rows > max(_COMPACT_AT, len(self._pending[0][0])):  # in proportion to what is folded already, so that folding stays linear
             self._compacted()
 
     def _compacted(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
@@ -222,6 +249,7 @@ class Ledger:
             return empty, empty, empty, empty, empty
         if not self._folded:
             minutes, series, signals, requests, flagged = (np.concatenate(column) for column in zip(*self._pending, strict=True))
+            self._pending = []
             order = np.lexsort((signals, series, minutes))
             minutes, series, signals = minutes[order], series[order], signals[order]
             first = np.ones(len(order), bool)

@@ -17,6 +17,7 @@ from detector.record import SERIES_LABELS
 from detector.signals.base import Flag, Signal, SignalOptions
 from detector.sources.base import Source, Tally
 
+_SERIES_LIMIT = 1 << 32  # series numbers are below it: minute and number fit one 64-bit key
 UNTIMED = -1  # the ledger's minute of records that bear no time
 
 
@@ -58,17 +59,16 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
     timed = np.isfinite(stamps)
     minutes = np.where(timed, np.floor_divide(np.where(timed, stamps, 0.0), 60), UNTIMED).astype(np.int64)
     labels: list[Labels] = list(zip(*(_texts(batch, name) for name in SERIES_LABELS), strict=True))
-    row_minutes = minutes.tolist()
-    keys = list(zip(row_minutes, labels, strict=True)) if first_rows is None else [(row_minutes[row], labels[row]) for row in first_rows.tolist()]
-    index: dict[tuple[int, Labels], int] = {}
-    cell = np.array([index.setdefault(key, len(index)) for key in keys], dtype=np.int64)
-    cells = list(index)
-    cell_minutes = np.array([minute for minute, _ in cells], np.int64)
-    cell_labels = [label for _, label in cells]
-    requests = len(keys)
+    ledger = seen.ledger
+    series = ledger.series_ids(labels)
+    if first_rows is not None:
+        minutes, series = minutes[first_rows], series[first_rows]
+    requests = len(minutes)
+    keys, cell = np.unique(minutes * _SERIES_LIMIT + series, return_inverse=True)
+    cell_minutes, cell_series = keys // _SERIES_LIMIT, keys % _SERIES_LIMIT
     seen.tally.requests += requests
     seen.tally.records += batch.size
-    everything = np.bincount(cell, minlength=len(cells))
+    ledger.add_shared(cell_minutes, cell_series, signals, np.bincount(cell, minlength=len(keys)))
     flags: dict[str, dict[int, Flag]] = {}
     for name, signal in signals.items():
         visible = np.array(signal.visible(batch), dtype=bool)
@@ -81,19 +81,15 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
             flagged = by_request
         hidden = requests - int(visible.sum())
         seen.invisible[name] = seen.invisible.get(name, 0) + hidden
-        shown = everything if not hidden else np.bincount(cell[visible], minlength=len(cells))
-        hit = np.bincount(cell[list(flagged)], minlength=len(cells)) if flagged else np.zeros_like(everything)
-        seen.ledger.add(cell_minutes, cell_labels, name, shown, hit)
-        for subtype in {flag.subtype for flag in flagged.values()}:
+        unseen = np.bincount(cell[~visible], minlength=len(keys)) if hidden else np.zeros(len(keys), np.int64)
+        hit = np.bincount(cell[list(flagged)], minlength=len(keys)) if flagged else np.zeros(len(keys), np.int64)
+        at = np.flatnonzero(unseen + hit)
+        ledger.add_numbered(cell_minutes[at], cell_series[at], name, -unseen[at], hit[at])
+        for subtype in sorted({flag.subtype for flag in flagged.values()}):
             rows = [request for request, flag in flagged.items() if flag.subtype == subtype]
-            hit = np.bincount(cell[rows], minlength=len(cells))
-            seen.ledger.add(
-                cell_minutes[hit > 0],
-                list(compress(cell_labels, hit > 0)),
-                f"{name}{SUBTYPE_MARK}{subtype}",
-                np.zeros(int((hit > 0).sum()), np.int64),
-                hit[hit > 0],
-            )
+            hit = np.bincount(cell[rows], minlength=len(keys))
+            at = np.flatnonzero(hit)
+            ledger.add_numbered(cell_minutes[at], cell_series[at], f"{name}{SUBTYPE_MARK}{subtype}", np.zeros(len(at), np.int64), hit[at])
         flags[name] = flagged
     for name, flagged in flags.items():
         for request, flag in flagged.items():
@@ -101,7 +97,7 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
             also = {other: 1 for other, theirs in flags.items() if other != name and request in theirs}
             stamp = float(stamps[row]) if timed[row] else 0.0
             example = Example(stamp, _key(batch, row), flag.subtype, flag.reason, batch.column("doc_index")[row] or "", batch.column("doc_id")[row] or "")
-            seen.ledger.add_evidence(keys[request][0], keys[request][1], name, Evidence({flag.subtype: 1}, also, [example], stamp, stamp))
+            ledger.add_evidence(int(minutes[request]), labels[row], name, Evidence({flag.subtype: 1}, also, [example], stamp, stamp))
 
 
 def _judged(batch: Batch, signal: Signal, options: SignalOptions, visible: np.ndarray) -> dict[int, Flag]:
