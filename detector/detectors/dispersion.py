@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from detector.detectors.forecast import BLOCK, DAY, Forecast
+from detector.detectors.forecast import BLOCK, Forecast
 from detector.detectors.negative_binomial import log_pmf, tail
 
 Floats = npt.NDArray[np.float64]
@@ -45,7 +45,6 @@ _PRIOR_SERIES = 10.0  # chosen between 1 and 40 on tuning seeds, where it hardly
 _ROUNDS = 15
 _CARRIED_FLOOR = 1e-6  # longer windows may overrule shorter ones, however sure those are
 _STEP_DOWN, _STEP_UP, _STEP_MASS = 2, 1, 0.9
-_BLOCKS_A_DAY = DAY // BLOCK
 _NEGLIGIBLE = 1e-9  # weights below it can't matter at the tail probabilities that are asked for
 _CHUNK = 1 << 15  # windows whose likelihood is computed at once: bounds memory at about 50 MB
 
@@ -64,59 +63,54 @@ _STEP = _step()
 
 
 class Dispersion:
-    """Weights over the grid, per series, window length and day.
+    """Weights over the grid, per series, window length and six-hour block.
 
     Args:
-        forecast: rates of the panel. windows: lengths in minutes, ascending; each divides six hours. days: how many days of past windows are weighed.
+        forecast: rates of the panel. windows: lengths in minutes, ascending; each divides six hours. blocks: how many past blocks of windows are weighed.
     """
 
-    def __init__(self, forecast: Forecast, windows: tuple[int, ...], days: int) -> None:
-        self._forecast, self._windows, self._days = forecast, windows, days
+    def __init__(self, forecast: Forecast, windows: tuple[int, ...], blocks: int) -> None:
+        self._forecast, self._windows, self._blocks = forecast, windows, blocks
         self._likelihoods: dict[tuple[int, int], Floats] = {}
         self._weights: dict[int, dict[int, Floats]] = {}
 
-    def at(self, day: int) -> dict[int, Floats]:
-        """Weights as known at a day's first midnight, by window length: each (n_series, cells), rows sum to one."""
-        if day not in self._weights:
-            keep = self._forecast.kept(day, self._days).astype(np.float64)
+    def at(self, block: int) -> dict[int, Floats]:
+        """Weights as known where a block begins, by window length: each (n_series, cells), rows sum to one."""
+        if block not in self._weights:
+            keep = self._forecast.kept(block, self._blocks)
             weights: dict[int, Floats] = {}
             carried = np.zeros((len(keep), CELLS))
             for window in self._windows:
                 likelihood = np.zeros((len(keep), CELLS))
-                for back in range(self._days):
-                    stop = keep.shape[1] - back * _BLOCKS_A_DAY
-                    likelihood += np.einsum("sbc,sb->sc", self._likelihood(day - 1 - back, window), keep[:, stop - _BLOCKS_A_DAY : stop])
+                for back in range(1, self._blocks + 1):
+                    likelihood += self._likelihood(block - back, window) * keep[:, [-back]]
                 weights[window] = weigh(likelihood + carried, np.any(likelihood != 0, axis=1))
                 carried = np.log((weights[window].reshape(len(keep), _CLUSTERING.size, -1) @ _STEP).reshape(len(keep), -1) + _CARRIED_FLOOR)
-            self._weights[day] = weights
-        return self._weights[day]
+            self._weights[block] = weights
+        return self._weights[block]
 
-    def _likelihood(self, day: int, window: int) -> Floats:
-        """Log likelihood of one day's windows, summed by six-hour block: (n_series, blocks of a day, cells)."""
-        key = (day, window)
+    def _likelihood(self, block: int, window: int) -> Floats:
+        """Log likelihood of one block's windows, as forecast at their starts: (n_series, cells)."""
+        key = (block, window)
         if key not in self._likelihoods:
             forecast = self._forecast
             width = window // forecast.panel.step
-            number = np.arange(DAY // window)
-            starts = forecast.midnight_bin(day) + number * width
-            inside = (starts >= 0) & (starts + width <= forecast.panel.bins)
-            starts, block = starts[inside], number[inside] * window // BLOCK
-            series = len(forecast.requests)
-            result = np.zeros((series * _BLOCKS_A_DAY, CELLS))
+            starts = forecast.first_bin(block) + np.arange(BLOCK // window) * width
+            starts = starts[(starts >= 0) & (starts + width <= forecast.panel.bins)]
+            result = np.zeros((len(forecast.requests), CELLS))
             if starts.size:
                 requests = forecast.requests[:, starts + width] - forecast.requests[:, starts]
                 flagged = forecast.flagged[:, starts + width] - forecast.flagged[:, starts]
-                known = forecast.at(day, starts)
+                known = forecast.at(block, starts)
                 rows, columns = np.nonzero((requests > 0) & (known.requests > 0))
                 for low in range(0, rows.size, _CHUNK):
                     row, column = rows[low : low + _CHUNK], columns[low : low + _CHUNK]
                     mean = np.maximum(requests[row, column] * known.rate[row, column], 1e-6)
                     ratio = CELL_CLUSTERING[:, None] * (1 + mean / (known.events[row, column] + 1)) + CELL_SPREAD[:, None] * mean
                     values = log_pmf(flagged[row, column].astype(np.float64), mean, ratio)
-                    cell = row * _BLOCKS_A_DAY + block[column]
-                    first = np.flatnonzero(np.diff(cell, prepend=-1))  # rows and columns ascend, so equal cells stand together
-                    result[cell[first]] += np.add.reduceat(values, first, axis=1).T
-            self._likelihoods[key] = result.reshape(series, _BLOCKS_A_DAY, CELLS)
+                    first = np.flatnonzero(np.diff(row, prepend=-1))  # rows ascend, so those of one series stand together
+                    result[row[first]] += np.add.reduceat(values, first, axis=1).T
+            self._likelihoods[key] = result
         return self._likelihoods[key]
 
 

@@ -1,7 +1,7 @@
 """What a series' own past says about its rate at any moment: robust, decayed, shrunk. Pure arithmetic on counts; conditions on the number of requests.
 
-Everything that is known at a moment `u` comes from counts before `u`: whole six-hour blocks up to the last midnight UTC before `u` (screened: blocks that
-stick out are left out, so that a past incident does not hide the next one), and the bins since that midnight as they are.
+Everything that is known at a moment comes from counts before it: whole six-hour blocks (00, 06, 12, 18 UTC), screened (blocks that stick out are left out, so
+that a past incident does not hide the next one), and the bins since the last block as they are.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class _Midnight:
-    """What is known at one midnight: sums over the baseline, (n_series,), and over the fleet."""
+class _Anchor:
+    """What is known where a block begins: sums over the baseline, (n_series,), and over the fleet."""
 
     bin: int
     flagged: Floats
@@ -67,32 +67,31 @@ class Forecast:
         self.half_life, self.prior_events = half_life, prior_events
         self._first_block = panel.start // BLOCK
         self._block_requests, self._block_flagged = self._blocks(self.requests), self._blocks(self.flagged)
-        self._midnights: dict[int, _Midnight] = {}
+        self._anchors: dict[int, _Anchor] = {}
 
-    def day_of(self, moment: Ints) -> Ints:
-        """Days since 1970 UTC of bin indexes."""
-        return (self.panel.start + moment * self.panel.step) // DAY
+    def block_of(self, moments: Ints) -> Ints:
+        """Number, since 1970 UTC, of the six-hour block that holds each bin index."""
+        return (self.panel.start + moments * self.panel.step) // BLOCK
 
-    def midnight_bin(self, day: int) -> int:
-        """Bin index (negative: before the panel) at which a day begins."""
-        return (day * DAY - self.panel.start) // self.panel.step
+    def first_bin(self, block: int) -> int:
+        """Bin index (negative: before the panel) at which a block begins."""
+        return (block * BLOCK - self.panel.start) // self.panel.step
 
-    def kept(self, day: int, days: int) -> Bools:
-        """(n_series, blocks): which of the six-hour blocks of the `days` days before a midnight do not stick out."""
-        last, blocks = day * DAY // BLOCK, days * DAY // BLOCK
-        return screened(self._past(self._block_requests, last, blocks), self._past(self._block_flagged, last, blocks))
+    def kept(self, block: int, number: int) -> Bools:
+        """(n_series, number): which of the `number` blocks before a block do not stick out."""
+        return screened(self._past(self._block_requests, block, number), self._past(self._block_flagged, block, number))
 
-    def at(self, day: int, moments: Ints) -> Expectation:
-        """The rates at bin indexes that all lie in one day."""
-        known = self._midnight(day)
+    def at(self, block: int, moments: Ints) -> Expectation:
+        """The rates at bin indexes that all lie in one block."""
+        known = self._anchor(block)
         start = max(known.bin, 0)
-        flagged_today = (self.flagged[:, moments] - self.flagged[:, [start]]).astype(np.float64)
-        requests_today = (self.requests[:, moments] - self.requests[:, [start]]).astype(np.float64)
-        fleet = (known.fleet_flagged + flagged_today.sum(0) + 0.5) / (known.fleet_requests + requests_today.sum(0) + 1)
-        events, requests = known.flagged[:, None] + flagged_today, known.requests[:, None] + requests_today
+        flagged_since = (self.flagged[:, moments] - self.flagged[:, [start]]).astype(np.float64)
+        requests_since = (self.requests[:, moments] - self.requests[:, [start]]).astype(np.float64)
+        fleet = (known.fleet_flagged + flagged_since.sum(0) + 0.5) / (known.fleet_requests + requests_since.sum(0) + 1)
+        events, requests = known.flagged[:, None] + flagged_since, known.requests[:, None] + requests_since
         level = (events + 0.5) / (requests + 0.5 / fleet)
-        recent = known.recent_flagged[:, None] + flagged_today + self.prior_events
-        rate = recent / (known.recent_requests[:, None] + requests_today + self.prior_events / level)
+        recent = known.recent_flagged[:, None] + flagged_since + self.prior_events
+        rate = recent / (known.recent_requests[:, None] + requests_since + self.prior_events / level)
         return Expectation(np.minimum(rate, 1.0), np.minimum(recent, events + 0.5), requests)
 
     def _blocks(self, totals: Ints) -> Ints:
@@ -102,28 +101,26 @@ class Forecast:
         at = np.clip(edges, 0, self.panel.bins)
         return totals[:, at[1:]] - totals[:, at[:-1]]
 
-    def _past(self, blocks: Ints, last: int, number: int) -> Floats:
-        """The `number` blocks before absolute block `last`; blocks before the panel are empty."""
-        stop = last - self._first_block
+    def _past(self, counts: Ints, block: int, number: int) -> Floats:
+        """Counts of the `number` blocks before a block; those before the panel are empty."""
+        stop = block - self._first_block
         start = stop - number
-        past = np.zeros((len(blocks), number))
+        past = np.zeros((len(counts), number))
         if stop > 0:
-            past[:, max(0, -start) :] = blocks[:, max(0, start) : stop]
+            past[:, max(0, -start) :] = counts[:, max(0, start) : stop]
         return past
 
-    def _midnight(self, day: int) -> _Midnight:
-        if day not in self._midnights:
-            last = day * DAY // BLOCK
-            n = self._past(self._block_requests, last, self.baseline_blocks)
-            k = self._past(self._block_flagged, last, self.baseline_blocks)
+    def _anchor(self, block: int) -> _Anchor:
+        if block not in self._anchors:
+            n, k = (self._past(counts, block, self.baseline_blocks) for counts in (self._block_requests, self._block_flagged))
             keep = screened(n, k)
             kept_n, kept_k = n * keep, k * keep
             age = (np.arange(self.baseline_blocks, 0, -1) - 0.5) * BLOCK / DAY
             weight = 0.5 ** (age / self.half_life)
-            self._midnights[day] = _Midnight(
-                self.midnight_bin(day), kept_k.sum(1), kept_n.sum(1), kept_k @ weight, kept_n @ weight, float(k.sum()), float(n.sum())
+            self._anchors[block] = _Anchor(
+                self.first_bin(block), kept_k.sum(1), kept_n.sum(1), kept_k @ weight, kept_n @ weight, float(k.sum()), float(n.sum())
             )
-        return self._midnights[day]
+        return self._anchors[block]
 
 
 def screened(requests: Floats, flagged: Floats) -> Bools:

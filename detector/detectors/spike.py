@@ -57,8 +57,8 @@ class Spike:
 
     Method: score = largest -log10 p over windows of 10 min to 6 h that end at the evaluation end. p = P(count >= flagged) for a negative binomial whose mean
         is requests times the rate known at the window's start (traffic itself is never modelled), averaged over what the series' own past says of its noise
-        (`dispersion`). Rate: whole six-hour blocks before the last midnight UTC, without those that stick out, decayed, shrunk to the undecayed baseline,
-        plus today's counts before the window. Noise is learnt anew at each midnight UTC. So a score depends on counts before its end only, within `warm_up`,
+        (`dispersion`). Rate: whole six-hour blocks of UTC before the window, without those that stick out, decayed, shrunk to the undecayed baseline, plus
+        what came since the last block. Noise is learnt anew at 00, 06, 12 and 18 UTC. So a score depends on counts before its end only, within `warm_up`,
         never on which other ends are asked for: `check` and `backtest` agree. Windows with little evidence score 0. Customary threshold: 4.5.
     Fails when: the level was always bad (use `share`); the healthy rate is zero (`hits` is quicker); the rate has a daily cycle of more than about a factor
         of 2; above about 10 % the negative binomial is too wide, so that the score is too low, never too high.
@@ -74,8 +74,8 @@ class Spike:
         self.parameters = parameters
 
     def warm_up(self, horizon: Horizon) -> int:
-        """History, the baseline before its first day, the longest window and the day that is cut at midnight; a shorter log is judged by what there is."""
-        return self.parameters.history_days * DAY + horizon.baseline + BLOCK + self.parameters.windows[-1] + DAY
+        """History, the baseline before its first block, the longest window and the block that it begins in; a shorter log is judged by what there is."""
+        return self.parameters.history_days * DAY + max(horizon.baseline, BLOCK) + 2 * BLOCK + self.parameters.windows[-1]
 
     def grain(self, horizon: Horizon) -> int:
         """What divides every window."""
@@ -87,7 +87,7 @@ class Spike:
         shape = (len(panel.labels), len(at))
         windows = self._usable(panel.step)
         forecast = Forecast(panel, horizon.baseline, self.parameters.half_life_days, self.parameters.prior_events)
-        dispersion = Dispersion(forecast, windows, self.parameters.history_days)
+        dispersion = Dispersion(forecast, windows, self.parameters.history_days * DAY // BLOCK)
         best = Scores(
             score=np.full(shape, -1.0),
             flagged=np.zeros(shape, np.int64),
@@ -114,18 +114,18 @@ class Spike:
         """Put one window's scores into `best` where they are higher."""
         width = window // forecast.panel.step
         starts = ends - width
-        days = forecast.day_of(starts)
+        blocks = forecast.block_of(starts)
         requests, flagged = ending_at(forecast.requests, ends, width), ending_at(forecast.flagged, ends, width)
-        for day in np.unique(days[starts >= 0]).tolist():
-            columns = np.flatnonzero((days == day) & (starts >= 0))
-            known = forecast.at(day, starts[columns])
+        for block in np.unique(blocks[starts >= 0]).tolist():
+            columns = np.flatnonzero((blocks == block) & (starts >= 0))
+            known = forecast.at(block, starts[columns])
             n, k = requests[:, columns], flagged[:, columns]
             mean = np.maximum(n * known.rate, 1e-9)
             judged = known.requests >= _BASELINE_REQUESTS
             tested = judged & self._gate(k, mean)
             score = np.where(judged, 0.0, -1.0)
             if tested.any():
-                weights = dispersion.at(day)[window][np.nonzero(tested)[0]]
+                weights = dispersion.at(block)[window][np.nonzero(tested)[0]]
                 p = mixture_tail(k[tested].astype(np.float64), mean[tested], known.events[tested], weights)
                 score[tested] = -np.log10(np.maximum(p, _LEAST_P))
             rows, at = np.nonzero(score > best.score[:, columns])
