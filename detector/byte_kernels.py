@@ -10,8 +10,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from detector.marker_hints import MARKER_PAIR, ODD_PAIR, WIDE_PAIR
+
 Bytes = NDArray[np.uint8]
-PAD = 64
+PAD = 128  # bytes after a joined buffer that kernels may read
+BLOCK = 64
 MARKER, ODD, NON_ASCII, BLANK = 1, 2, 4, 8
 
 _INVISIBLE = np.array(
@@ -82,26 +85,52 @@ def _is_odd(buffer: Bytes, at: int) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _word(buffer: Bytes, at: int) -> np.uint64:
-    word = np.uint64(0)
-    for place in range(8):
-        word |= np.uint64(buffer[at + place]) << np.uint64(8 * place)
-    return word
+def word_at(buffer: Bytes, at: np.uint64) -> np.uint64:
+    """Eight bytes from `at` on as a little-endian word; LLVM makes one unaligned load of it (unsigned offsets: no wrap-around to undo)."""
+    low = (
+        np.uint64(buffer[at])
+        | np.uint64(buffer[at + np.uint64(1)]) << np.uint64(8)
+        | np.uint64(buffer[at + np.uint64(2)]) << np.uint64(16)
+        | np.uint64(buffer[at + np.uint64(3)]) << np.uint64(24)
+    )
+    high = (
+        np.uint64(buffer[at + np.uint64(4)]) << np.uint64(32)
+        | np.uint64(buffer[at + np.uint64(5)]) << np.uint64(40)
+        | np.uint64(buffer[at + np.uint64(6)]) << np.uint64(48)
+        | np.uint64(buffer[at + np.uint64(7)]) << np.uint64(56)
+    )
+    return np.uint64(low | high)
+
+
+@njit(cache=True, nogil=True)
+def _pair(buffer: Bytes, at: np.uint64) -> np.uint64:
+    return np.uint64(buffer[at]) | np.uint64(buffer[at + np.uint64(1)]) << np.uint64(8)
+
+
+@njit(cache=True, nogil=True)
+def _pairs_in_block(buffer: Bytes, at: np.uint64, pairs: NDArray[np.uint8]) -> np.uint8:
+    """The bits of all pairs that begin in the `BLOCK` bytes from `at` on (those of the next row included: a hint more, never less)."""
+    found = np.uint8(0)
+    for step in range(BLOCK):
+        found |= pairs[_pair(buffer, at + np.uint64(step))]
+    return found
 
 
 @njit(cache=True, nogil=True)
 def describe(
-    buffer: Bytes, starts: NDArray[np.int64], words: NDArray[np.uint64], masks: NDArray[np.uint64], at_start: NDArray[np.bool_], starters: NDArray[np.int16]
+    buffer: Bytes,
+    starts: NDArray[np.int64],
+    pairs: NDArray[np.uint8],
+    words: NDArray[np.uint64],
+    masks: NDArray[np.uint64],
+    offsets: NDArray[np.int64],
+    first: NDArray[np.int16],
+    start_words: NDArray[np.uint64],
+    start_masks: NDArray[np.uint64],
 ) -> NDArray[np.uint8]:
-    """Bits MARKER, ODD, NON_ASCII, BLANK of every row of a joined buffer."""
+    """Bits MARKER, ODD, NON_ASCII, BLANK of every row of a joined buffer; the other arguments are a `marker_hints.Hints`."""
     rows = len(starts) - 1
     result = np.zeros(rows, np.uint8)
-    interesting = np.zeros(256, np.uint8)  # 1: a literal can begin here, 2: control character or not ASCII
-    for byte in range(256):
-        if starters[byte] < starters[byte + 1]:
-            interesting[byte] |= 1
-        if byte >= 0x80 or byte == 0x7F or (byte < 0x20 and byte != 9 and byte != 10 and byte != 13):
-            interesting[byte] |= 2
     for row in range(rows):
         begin, end = starts[row], starts[row + 1]
         bits = np.uint8(BLANK)
@@ -111,21 +140,48 @@ def describe(
                 bits = np.uint8(0)
                 break
             at += 1
-        first = at
-        for at in range(begin, end):
-            what = interesting[buffer[at]]
-            if what == 0:
-                continue
-            if what & 2:
-                if buffer[at] >= 0x80:
-                    bits |= np.uint8(NON_ASCII)
-                if bits & ODD == 0 and _is_odd(buffer, at):
-                    bits |= np.uint8(ODD)
-            if what & 1 and bits & MARKER == 0:
-                word = _word(buffer, at)
-                for place in range(starters[buffer[at]], starters[np.int64(buffer[at]) + 1]):
-                    if word & masks[place] == words[place] and (not at_start[place] or at == first):
-                        bits |= np.uint8(MARKER)
-                        break
+        if bits == 0:
+            head = word_at(buffer, np.uint64(at))
+            for place in range(len(start_words)):
+                if head & start_masks[place] == start_words[place]:
+                    bits |= np.uint8(MARKER)
+        at = begin
+        while at < end:
+            found = _pairs_in_block(buffer, np.uint64(at), pairs)
+            if found != 0:
+                stop = min(end, at + BLOCK)
+                if found & WIDE_PAIR and bits & NON_ASCII == 0:
+                    for place in range(at, stop):
+                        if buffer[place] >= 0x80:
+                            bits |= np.uint8(NON_ASCII)
+                            break
+                if found & ODD_PAIR and bits & ODD == 0:
+                    for place in range(at, stop):
+                        if pairs[_pair(buffer, np.uint64(place))] & ODD_PAIR and _is_odd(buffer, place):
+                            bits |= np.uint8(ODD)
+                            break
+                if found & MARKER_PAIR and bits & MARKER == 0:
+                    for place in range(at, stop):
+                        if pairs[_pair(buffer, np.uint64(place))] & MARKER_PAIR and _literal_at(buffer, place, begin, words, masks, offsets, first):
+                            bits |= np.uint8(MARKER)
+                            break
+            at += BLOCK
         result[row] = bits
     return result
+
+
+@njit(cache=True, nogil=True)
+def _literal_at(
+    buffer: Bytes, place: int, begin: int, words: NDArray[np.uint64], masks: NDArray[np.uint64], offsets: NDArray[np.int64], first: NDArray[np.int16]
+) -> bool:
+    """True when the anchor at `place` belongs to a literal of this row."""
+    pair = _pair(buffer, np.uint64(place))
+    index = np.int64(first[pair])
+    if index < 0:
+        return False
+    while index < len(words) and (words[index] >> np.uint64(8 * offsets[index])) & np.uint64(0xFFFF) == pair:
+        origin = place - offsets[index]
+        if origin >= begin and word_at(buffer, np.uint64(origin)) & masks[index] == words[index]:
+            return True
+        index += 1
+    return False

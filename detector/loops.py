@@ -7,17 +7,22 @@ Two measures, both linear in the length, on UTF-8 bytes (no tokenizer, any langu
   contiguous stretch. Order and spacing of the copies do not matter, so it finds shuffled sentences and loops with varying openers.
 * **gap-tolerant period**: for the commonest distances between equal grams, +1 where a byte equals the one a period before, else -5; the largest sum of a
   stretch. It finds long blocks with few copies and loops with a counter.
+
+Both cost several nanoseconds per byte, so `suspicious` first takes two cheap looks (about one nanosecond per byte together): the exact period of the text's
+very end, and *sites*. Every 24 bytes a site asks whether one of its four next 16-byte grams stood at one of the remembered places before (every fourth
+place is remembered, so any repeat of 19 bytes is seen whatever its distance). Only texts with a row of such sites are measured.
 """
 
 from __future__ import annotations
 
+import threading
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-Bytes = NDArray[np.uint8]
+from detector.byte_kernels import Bytes, word_at
 
 WINDOW = 1 << 16  # bytes measured at once; longer texts are measured in windows that overlap by `OVERLAP`
 OVERLAP = 1 << 14
@@ -26,6 +31,14 @@ GRAM = 8
 _LAGS = 6  # periods tried per window
 _GRAM_MISS, _PERIOD_MISS = 4, 5
 _SEED = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci hashing
+
+SHORTEST = 36  # bytes: shorter texts are never called a loop
+MASS4_LEAST, MASS3_LEAST, RUN_LEAST, COPIES_LEAST = 160, 800, 300, 1.35  # weakest measurement that `signals.repetition` calls a loop
+TAIL_LEAST, TAIL_COPIES_LEAST, TAIL_PERIOD = 32, 2.5, 128  # the same for exact repeats at the very end
+_SITE, _STRIDE, _SEEN = 24, 4, 20  # bytes between sites, between remembered places, bytes that a site reads
+_SITES_ANY, _SITES_SAME = 8, 4  # sites in a row that stood anywhere before; at one distance, or nearer than `_NEAR`
+_NEAR = 64
+_SEED2 = np.uint64(0xC2B2AE3D27D4EB4F)  # xxHash64's second prime
 
 # columns of a measurement
 MASS4, START4, END4, MASS3, START3, END3, RUN, LAG, RUN_START, RUN_END = range(10)
@@ -38,12 +51,26 @@ class Workspace(NamedTuple):
     cells: NDArray[np.uint64]
     lags: NDArray[np.int32]
     generation: NDArray[np.uint64]
+    sites: NDArray[np.uint32]
 
 
 def workspace() -> Workspace:
-    """A fresh workspace: about 2.2 MB."""
+    """A fresh workspace: about 2.7 MB."""
     slots = 2 * WINDOW
-    return Workspace(np.zeros(slots, np.uint64), np.zeros(slots, np.uint64), np.zeros(LONGEST_PERIOD + 1, np.int32), np.zeros(1, np.uint64))
+    return Workspace(
+        np.zeros(slots, np.uint64), np.zeros(slots, np.uint64), np.zeros(LONGEST_PERIOD + 1, np.int32), np.zeros(1, np.uint64), np.zeros(slots, np.uint32)
+    )
+
+
+_local = threading.local()
+
+
+def thread_workspace() -> Workspace:
+    """This thread's workspace, made at its first use."""
+    space: Workspace | None = getattr(_local, "space", None)
+    if space is None:
+        space = _local.space = workspace()
+    return space
 
 
 @njit(cache=True, nogil=True)
@@ -64,7 +91,9 @@ def stretch(buffer: Bytes, begin: int, end: int, lag: int) -> tuple[int, int, in
 
 
 @njit(cache=True, nogil=True)
-def measure(buffer: Bytes, begin: int, end: int, keys: NDArray[np.uint64], cells: NDArray[np.uint64], lags: NDArray[np.int32], generation: NDArray[np.uint64]) -> NDArray[np.int64]:
+def measure(
+    buffer: Bytes, begin: int, end: int, keys: NDArray[np.uint64], cells: NDArray[np.uint64], lags: NDArray[np.int32], generation: NDArray[np.uint64]
+) -> NDArray[np.int64]:
     """Masses and best period of one window `buffer[begin:end]` of at most `WINDOW` bytes; offsets are relative to `buffer`."""
     result = np.zeros(10, np.int64)
     size = end - begin
@@ -125,7 +154,7 @@ def measure(buffer: Bytes, begin: int, end: int, keys: NDArray[np.uint64], cells
             if sum3 <= 0:
                 sum3 = 0
                 first3 = at + 1
-    for _ in range(_LAGS):
+    for _ in range(_LAGS if RUN_LEAST < size else 0):
         lag = 0
         for candidate in range(1, top_lag + 1):
             if lags[candidate] > lags[lag]:
@@ -147,9 +176,124 @@ def tail_period(buffer: Bytes, begin: int, end: int, longest: int) -> tuple[int,
     """
     best_period = best_run = 0
     for period in range(1, min(longest, (end - begin) // 3) + 1):
+        if best_period and period % best_period == 0:
+            continue
         run = 0
         while end - run - period > begin and buffer[end - 1 - run] == buffer[end - 1 - run - period]:
             run += 1
         if run >= 2 * period and 4 * run > 5 * best_run:
             best_period, best_run = period, run
     return best_period, best_run
+
+
+@njit(cache=True, nogil=True)
+def _gram16(buffer: Bytes, at: np.uint64) -> np.uint64:
+    return np.uint64(((word_at(buffer, at) * _SEED) ^ word_at(buffer, at + np.uint64(8))) * _SEED2)
+
+
+@njit(cache=True, nogil=True)
+def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) -> bool:
+    """True when enough sites in a row of `buffer[begin:end]` (at most `WINDOW` bytes) stood earlier in it: see the module's text."""
+    size = end - begin
+    if size < _SITES_SAME * _SITE + _SEEN:
+        return False
+    slots, shift = 512, np.uint64(55)
+    while slots < 2 * size and slots < len(sites):
+        slots *= 2
+        shift -= np.uint64(1)
+    sites[:slots] = 0
+    origin, last = np.uint64(begin), np.uint64(end - _SEEN)
+    at = origin
+    anywhere = same = previous = 0
+    while at < last:
+        lag = 1 << 30
+        for step in range(_STRIDE):
+            gram = _gram16(buffer, at + np.uint64(step))
+            entry = sites[gram >> shift]
+            if entry != 0 and entry >> np.uint32(17) == (np.uint32(gram) >> np.uint32(17)):
+                lag = min(lag, np.int64(at - origin) + step - np.int64(entry & np.uint32(0x1FFFF)))
+        if lag < 1 << 30:
+            anywhere += 1
+            if lag == previous or lag <= _NEAR:
+                same += 1
+            elif same > 0:
+                same -= 1
+            if anywhere >= _SITES_ANY or same >= _SITES_SAME:
+                return True
+            previous = lag
+        else:
+            anywhere = max(0, anywhere - 2)
+            same = max(0, same - 1)
+        stop = at + np.uint64(_SITE)
+        while at < stop:
+            gram = _gram16(buffer, at)
+            sites[gram >> shift] = (np.uint32(gram) & np.uint32(0xFFFE0000)) | np.uint32(at - origin)
+            at += np.uint64(_STRIDE)
+    return False
+
+
+@njit(cache=True, nogil=True)
+def tail_repeats(buffer: Bytes, begin: int, end: int) -> bool:
+    """True when the text's end, white space after it left out or not, repeats with a period of up to `TAIL_PERIOD` bytes as long as `TAIL_LEAST` demands."""
+    trimmed = end
+    while trimmed > begin and (buffer[trimmed - 1] == 32 or 9 <= buffer[trimmed - 1] <= 13):
+        trimmed -= 1
+    for stop in (end, trimmed):
+        if stop - begin >= SHORTEST:
+            tail = word_at(buffer, np.uint64(stop - 8))
+            for period in range(1, min(TAIL_PERIOD, stop - begin - 8) + 1):
+                if word_at(buffer, np.uint64(stop - 8 - period)) == tail:
+                    run, needed = 8, max(float(TAIL_LEAST), TAIL_COPIES_LEAST * period)
+                    while run < needed and stop - run - period > begin and buffer[stop - 1 - run] == buffer[stop - 1 - run - period]:
+                        run += 1
+                    if run >= needed:
+                        return True
+        if trimmed == end:
+            break
+    return False
+
+
+@njit(cache=True, nogil=True)
+def suspicious(
+    buffer: Bytes,
+    begin: int,
+    end: int,
+    keys: NDArray[np.uint64],
+    cells: NDArray[np.uint64],
+    lags: NDArray[np.int32],
+    generation: NDArray[np.uint64],
+    sites: NDArray[np.uint32],
+) -> bool:
+    """May `buffer[begin:end]` be called a loop? Cheap looks first, the measurement only where they say so."""
+    if end - begin < SHORTEST:
+        return False
+    if tail_repeats(buffer, begin, end):
+        return True
+    last = end
+    while last > begin:
+        first = max(begin, last - WINDOW)
+        if sites_recur(buffer, first, last, sites):
+            found = measure(buffer, first, last, keys, cells, lags, generation)
+            if found[MASS4] > MASS4_LEAST or found[MASS3] > MASS3_LEAST or (found[RUN] >= RUN_LEAST and found[RUN] >= COPIES_LEAST * found[LAG]):
+                return True
+        if first == begin:
+            break
+        last = first + OVERLAP
+    return False
+
+
+@njit(cache=True, nogil=True)
+def suspicious_rows(
+    buffer: Bytes,
+    starts: NDArray[np.int64],
+    keys: NDArray[np.uint64],
+    cells: NDArray[np.uint64],
+    lags: NDArray[np.int32],
+    generation: NDArray[np.uint64],
+    sites: NDArray[np.uint32],
+) -> NDArray[np.bool_]:
+    """`suspicious` for every row of a joined buffer."""
+    result = np.zeros(len(starts) - 1, np.bool_)
+    for row in range(len(starts) - 1):
+        result[row] = suspicious(buffer, starts[row], starts[row + 1], keys, cells, lags, generation, sites)
+    return result

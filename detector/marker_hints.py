@@ -1,7 +1,10 @@
-"""Literals that can begin a marker, compiled for the byte kernel.
+"""Literals that can begin a marker, compiled with the signs of garbage into tables for the byte kernel.
 
 The literals come from `detector.signals.markers.HINTS` (one table names every marker family). A literal matches anywhere in a text; one that starts with
-`^` matches only at the text's beginning, after white space. Literals are matched by at most their first `WIDTH` bytes.
+`^` matches only at the text's beginning, after white space. Literals are compared by at most their first `WIDTH` bytes.
+
+The kernel ORs `pairs[b[i], b[i + 1]]` over a block: one look-up per byte, no branch. A block without a set bit holds neither a literal nor anything odd. A
+literal's *anchor* is its rarest pair of neighbouring bytes, so that few blocks of ordinary text hold one.
 """
 
 from __future__ import annotations
@@ -14,60 +17,91 @@ import numpy as np
 from numpy.typing import NDArray
 
 WIDTH = 8  # bytes of a literal that are compared: one machine word
+MARKER_PAIR, ODD_PAIR, WIDE_PAIR = 1, 2, 4  # an anchor, what may begin something odd, a first byte beyond ASCII
 
-DEFAULT_HINTS: tuple[str, ...] = (
-    *("</", "<|", "|>", "<th", "<Th", "<TH", "<seed", "<mm:", "<tool", "<func", "<ans", "<ref", "<rea", "<s>", "<bos", "<eos", "<pad", "<unk"),
-    *(
-        "<start_of",
-        "<end_of",
-        "<<SYS",
-        "<minimax",
-        "<\uff5c",
-        "\uff5c>",
-        "\u25c1",
-        "\u25b7",
-        "[TH",
-        "[/TH",
-        "[IN",
-        "[/IN",
-        "[TOOL",
-        "[BOS",
-        "[EOS",
-        "[PAD",
-        "[gMASK",
-    ),
-    *("assistantfinal", "assistantcommentary", "assistantanalysis", "channel|", "Here is my thought", "Here's my thought", "Here is my response"),
-    *("^thought", "^analysis", "^commentary"),
+# how common a byte is in prose and code, per thousand; other signs count 2
+_COMMON = dict(
+    zip(b"etaoinshrdlucmfwypvbgkqjxz", (95, 70, 62, 58, 54, 54, 49, 46, 46, 33, 31, 21, 21, 19, 17, 18, 15, 15, 8, 12, 15, 6, 1, 2, 2, 1), strict=True)
+) | {32: 150, 10: 20}
+_VOWELS = b"aeiouy"
+_CLUSTERS = frozenset(
+    b"th sh ch wh ph st nd nt ng nc ns nk nl rd rs rt rk rm rn rc rl ld lt ls lf ll ss tt ff mm nn pp rr cc ct pt ck sc sk sl sm sn sp sw tr pr br cr dr fr gr bl cl fl gl pl mp mb ts ds ks ps ms ws bs gs gh ght ty ly ry".split()
+)
+
+_ANY = tuple(range(256))
+# (first, second byte) of what garbage is made of; `byte_kernels` looks exactly
+_ODD: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F, 0xEE, *range(0xF1, 0x100)), _ANY),  # control characters, private use, beyond emoji
+    ((0xC2,), (*range(0x80, 0xA0), 0xAD)),  # C1 controls, soft hyphen
+    ((0xC3,), _ANY),  # UTF-8 read as Latin-1 or Windows-1252: what follows decides
+    ((0xC4,), (0xA0, 0x8A)),  # byte-level tokenizers' space and newline
+    ((0xE2,), (0x80, 0x81, 0x96, 0xA0)),  # invisible, U+2581
+    ((0xE3,), (0x85,)),  # Hangul filler
+    ((0xE7,), (0xB8, 0xB9, 0x83)),  # UTF-8 read as Shift-JIS or GBK
+    ((0xE9,), (0x94,)),
+    ((0xED,), tuple(range(0xA0, 0xC0))),  # lone surrogates
+    ((0xEF,), (*range(0x80, 0xA4), 0xBB, 0xBE, 0xBF)),  # private use, byte order mark, U+FFFD
 )
 
 
 class Hints(NamedTuple):
-    """`words`: the literals' first bytes as little-endian words; `masks`: which bytes of a word count; `at_start`: only at a text's beginning."""
+    """Tables of the kernel.
 
+    `pairs`: by two neighbouring bytes (low byte first) the bits above. `words`, `masks`: each literal's first bytes as a little-endian word and which of them
+    count, sorted by anchor, which stands `offsets` into the literal. `first`: by anchor, index of its first literal, or -1. `start_words`,
+    `start_masks`: literals that match only at a text's beginning.
+    """
+
+    pairs: NDArray[np.uint8]
     words: NDArray[np.uint64]
     masks: NDArray[np.uint64]
-    at_start: NDArray[np.bool_]
-    starters: NDArray[np.int16]  # by first byte: index of the first literal with it in `order`, or -1
+    offsets: NDArray[np.int64]
+    first: NDArray[np.int16]
+    start_words: NDArray[np.uint64]
+    start_masks: NDArray[np.uint64]
+
+
+def _rarity(part: bytes) -> float:
+    """A rough frequency of neighbouring bytes: lower is rarer."""
+    value = 1.0
+    for byte in part:
+        value *= 6 if byte >= 0x80 else 4 if 0x41 <= byte <= 0x5A else 10 if 0x30 <= byte <= 0x39 else _COMMON.get(byte, 2)
+    for left, right in zip(part, part[1:], strict=False):
+        pair = bytes((left, right))
+        if pair.isalpha() and pair.islower() and left not in _VOWELS and right not in _VOWELS and pair not in _CLUSTERS:
+            value *= 0.1
+    return value
+
+
+def _anchor(literal: bytes) -> int:
+    return min(range(len(literal) - 1), key=lambda place: _rarity(literal[place : place + 2]))
 
 
 @cache
 def compile_hints(literals: tuple[str, ...] | None = None) -> Hints:
-    """Compiles literals (default: the table of marker families) sorted by first byte."""
-    chosen = _table() if literals is None else literals
-    encoded = sorted({(literal.removeprefix("^").encode()[:WIDTH], literal.startswith("^")) for literal in chosen if literal.strip("^")})
-    words = np.array([int.from_bytes(text, "little") for text, _ in encoded], np.uint64)
-    masks = np.array([(1 << (8 * len(text))) - 1 for text, _ in encoded], np.uint64)
-    starters = np.full(257, len(encoded), np.int16)
-    for place in range(len(encoded) - 1, -1, -1):
-        starters[encoded[place][0][0]] = place
-    for byte in range(255, -1, -1):
-        starters[byte] = min(starters[byte], starters[byte + 1])
-    return Hints(words, masks, np.array([start for _, start in encoded], np.bool_), starters)
-
-
-def _table() -> tuple[str, ...]:
-    try:
-        table = importlib.import_module("detector.signals.markers")
-    except ModuleNotFoundError:
-        return DEFAULT_HINTS
-    return tuple(table.HINTS)
+    """Compiles literals of at least two bytes (default: the table of marker families)."""
+    chosen: tuple[str, ...] = tuple(importlib.import_module("detector.signals.markers").HINTS) if literals is None else literals
+    inside = {literal.encode()[:WIDTH] for literal in chosen if not literal.startswith("^")}
+    starts = sorted({literal[1:].encode()[:WIDTH] for literal in chosen if literal.startswith("^")})
+    if any(len(literal) < 2 for literal in (*inside, *starts)):
+        raise ValueError("a hint needs at least two bytes")
+    ordered = sorted(inside, key=lambda literal: (literal[_anchor(literal) :][:2], literal))
+    offsets = [_anchor(literal) for literal in ordered]
+    pairs = np.zeros((256, 256), np.uint8)  # second byte, first byte
+    pairs[:, 0x80:] |= WIDE_PAIR
+    for firsts, seconds in _ODD:
+        pairs[np.ix_(seconds, firsts)] |= ODD_PAIR
+    first = np.full(1 << 16, -1, np.int16)
+    for index in range(len(ordered) - 1, -1, -1):
+        left, right = ordered[index][offsets[index] : offsets[index] + 2]
+        first[left | right << 8] = index
+        pairs[right, left] |= MARKER_PAIR
+    return Hints(
+        pairs.reshape(-1),
+        np.array([int.from_bytes(literal, "little") for literal in ordered], np.uint64),
+        np.array([(1 << (8 * len(literal))) - 1 for literal in ordered], np.uint64),
+        np.array(offsets, np.int64),
+        first,
+        np.array([int.from_bytes(literal, "little") for literal in starts], np.uint64),
+        np.array([(1 << (8 * len(literal))) - 1 for literal in starts], np.uint64),
+    )

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.byte_kernels import BLANK, MARKER, NON_ASCII, ODD, PAD, describe
+from detector.loops import suspicious_rows, thread_workspace
 from detector.marker_hints import Hints, compile_hints
 
 if TYPE_CHECKING:
     from detector.batch import Batch
 
 CHUNK_ROWS = 256  # at 2 KB an answer half a megabyte: stays in the second-level cache between joining and walking
-SHORTEST_LOOP = 24  # bytes; nothing shorter is called a loop (see `detector.loops`)
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def _walk(column: Sequence[Any], bits: NDArray[np.uint8], loop: NDArray[np.bool_
             found &= np.uint8(0xFF ^ BLANK)
         at = np.array(rows, np.int64)
         bits[at] |= found
-        loop[at] |= np.diff(starts) >= SHORTEST_LOOP
+        loop[at] |= suspicious_rows(buffer, starts, *thread_workspace())
         absent[at] = False
     return absent
 

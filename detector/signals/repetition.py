@@ -7,7 +7,6 @@ operator opted in to content.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -23,12 +22,11 @@ MASS3 = 800  # bytes in grams seen twice before: long blocks with few copies
 RUN, RUN_COPIES = 300, 1.8  # bytes that equal the byte a period before, and further copies that they span
 BLOCK_COPIES = 1.35  # further copies where they are exact and reach the end: a text shown twice has 1.0
 CUT_RUN, CUT_COPIES = 32, 2.5  # exact repeats at the end of an answer that was cut off: bytes and further copies
+BLANK_RUN = 80  # bytes of white space: aligned code that was cut off has fewer
 TAIL_CHARACTERS = 20  # nine emoji are 36 bytes, and no loop
 OPEN_RUN, OPEN_COPIES = 90, 2.9  # the same where the log does not say how the answer ended
 FEW = 8  # different bytes: at most this many inside a text are taken for arrays and rulers
 THINKING_OPENERS = ("<think", "<|think", "[think", "<seed:think", "<mm:think", "\u25c1think", "<reasoning", "<|channel", "analysis")
-
-_local = threading.local()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +45,12 @@ def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
     """Stretches that repeat themselves, surest first; windows from the text's end to its beginning."""
     from detector import loops  # numba: imported when the first text is judged
 
-    space = getattr(_local, "space", None)
-    if space is None:
-        space = _local.space = loops.workspace()
+    space = loops.thread_workspace()
     raw = text.encode("utf-8", "surrogatepass")
     size = len(raw)
-    buffer = np.frombuffer(raw + bytes(64), np.uint8)
+    buffer = np.frombuffer(raw + bytes(128), np.uint8)
+    if not loops.suspicious(buffer, 0, size, *space):
+        return
 
     def suspect(start: int, end: int, period: int, copies: float, exact: bool) -> Suspect:
         start_char = len(raw[:start].decode("utf-8", "ignore"))
@@ -62,17 +60,18 @@ def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
         copies = copies or most_copies(text)
         return Suspect(text, start_char, start_char + len(body), period_chars, copies, exact, at_end, (end - start) / size, cut, thinking)
 
-    tail_end = size
-    period, run = loops.tail_period(buffer, max(0, size - 8192), tail_end, 1024)
-    if period:
-        copies = run / period
-        needed = (CUT_RUN, CUT_COPIES) if cut else (OPEN_RUN, OPEN_COPIES) if cut is None else (MASS4, 3.0)
-        if run >= needed[0] and copies >= needed[1] and len(raw[size - run - period :].decode("utf-8", "ignore")) >= TAIL_CHARACTERS:
-            yield suspect(size - run - period, size, period, copies + 1, True)
+    trimmed = len(raw.rstrip())
+    for stop in {size: 0, trimmed: 0}:
+        period, run = loops.tail_period(buffer, max(0, stop - 8192), stop, loops.TAIL_PERIOD)
+        needed, needed_copies = (CUT_RUN, CUT_COPIES) if cut else (OPEN_RUN, OPEN_COPIES) if cut is None else (MASS4, OPEN_COPIES)
+        if period and not raw[stop - period : stop].strip():
+            needed = max(needed, BLANK_RUN)
+        if period and run >= needed and run >= needed_copies * period and len(raw[stop - run - period : stop].decode("utf-8", "ignore")) >= TAIL_CHARACTERS:
+            yield suspect(stop - run - period, stop, period, run / period + 1, True)
     last = size
     while last > 0:
         first = max(0, last - loops.WINDOW)
-        found = loops.measure(buffer, first, last, *space).tolist()
+        found = loops.measure(buffer, first, last, *space[:4]).tolist()
         mass4, start4, end4, mass3, start3, end3, run, lag, run_start, run_end = found
 
         def weight(mass: int, start: int, end: int, reach: int) -> float:

@@ -49,6 +49,7 @@ _RULER = re.compile(r"([^\w\s])\1{5,}|(?:[-=+|:*_~.·•─━│┃░▒▓█
 _HEX_DUMP = re.compile(r"^\s*(?:0x)?[0-9a-fA-F]{4,16}:?\s+(?:[0-9a-fA-F]{2,8}[ ,]+){3,}", re.MULTILINE)
 _SEQUENCE_LINE = re.compile(r"^[\d\s]*[ACGTUNacgtun\s]{16,}[\d\s]*$")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+_CODE_LINE = re.compile(r"^(?:\s{2,}|\t)\S|[;{}\]>,:]\s*$|\)\s*$|^\s*(?:#|//|/?\*)")
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
 _LAUGHTER = frozenset("ㅋㅎㅠㅜㅇㄷ哈呵嘿嘻哇啊呜w笑草ドゴザはハアーぁwｗ5haeokHAoOлахЛАХ!?~…. ！？～")
 
@@ -223,7 +224,7 @@ def _cells_change(suspect: Suspect) -> bool:
         return False
     # grams count from their third or fourth occurrence on, so the first copies lie before the stretch
     seen = units(suspect.text[max(0, suspect.start - 3 * len(suspect.body)) : suspect.end])
-    if recurring_share(parts, Counter(seen)) >= 0.6:
+    if recurring_share(parts, Counter(seen)) >= (0.95 if _code(suspect.body) else 0.75):
         return False
     same_but_numbers = [collapsed(part) for part in parts]
     if recurring_share(same_but_numbers, Counter(map(collapsed, seen))) < 0.6:
@@ -231,6 +232,12 @@ def _cells_change(suspect: Suspect) -> bool:
     if not counts_up(parts):
         return True
     return not _prose(Counter(same_but_numbers).most_common(1)[0][0]) or _fence_around(suspect) is not None
+
+
+def _code(body: str) -> bool:
+    """Most lines are indented or end in a sign of code."""
+    lines = [line for line in body.split("\n") if line.strip()]
+    return len(lines) >= 4 and sum(bool(_CODE_LINE.search(line)) for line in lines) * 2 > len(lines)
 
 
 def _prose(unit: str) -> bool:
