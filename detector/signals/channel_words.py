@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from detector.record import Record
-from detector.signals.markers import Hit
+from detector.signals.marker_shapes import Hit
 from detector.signals.mentions import Surroundings
+
+MOST_HOPS = 64  # channel hops that are looked at
 
 # gpt-oss with skip_special_tokens: "analysis" + text + "assistantfinal" + text (Augustas11/macprovider#743); hops are glued on at least one side.
 _HOP = re.compile(
@@ -41,11 +44,11 @@ def channel_word(content: str, record: Record) -> tuple[str, int] | None:
     lead = _LEAD.match(content)
     led = lead is not None and lead.group(1) == "analysis" and not _is_name(content, lead.end(1), record)
     if "assistant" in content:
-        for match in _HOP.finditer(content):
-            at, end = match.start(), match.end()
-            hit = Hit(at, end, "channel", "harmony words", match.group())
-            if led or not Surroundings(content, [hit]).is_mention(0):
-                return "assistantfinal" if match.group().endswith("final") else "assistant channel word", at
+        hits = [Hit(match.start(), match.end(), "channel", "harmony words", match.group()) for match in islice(_HOP.finditer(content), MOST_HOPS)]
+        around = None if led else Surroundings(content, hits)
+        for index, hit in enumerate(hits):
+            if around is None or not around.is_mention(index):
+                return "assistantfinal" if hit.name.endswith("final") else "assistant channel word", hit.start
     if (led and lead is not None and lead.group(3)[:1] in (" ", "'", "’", ",", "")) or (led and not content[lead.end(1)].isascii() if lead else False):
         return "analysis", lead.start(1) if lead else 0
     return None

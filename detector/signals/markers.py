@@ -1,16 +1,13 @@
-"""The one table of marker literals and shapes: what reasoning, template and tool markup looks like when it stands in an answer.
+"""The one table of marker literals and shapes: literals and what a text that holds one must hold.
 
-`MARKERS` names each known literal with family, role, the engines or models that use it, and a public report or source. `SHAPES` are patterns that find
-these literals and their variants (case, white space, prefixes, halves, unknown members of a family). `HINTS` are what the byte scan looks for: every
-text that holds something of the table holds one of them. A custom end-of-thinking string comes from `SignalOptions.think_markers`, not from here.
+`MARKERS` names each known literal with family, role, the engines or models that use it, and a public report or source; `detector.signals.marker_shapes`
+finds them and their variants in a text. `HINTS` are what the byte scan looks for: every text that holds something of the table holds one of them. A custom end-of-thinking string comes from `SignalOptions.think_markers`, not from here.
 Sources: v# = vllm-project/vllm, s# = sgl-project/sglang, others in full; "template" = the family's published chat template or tokenizer configuration.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 Kind = Literal["think", "special"]
@@ -27,17 +24,6 @@ class Marker:
     kind: Kind
     engine: str
     source: str
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """A pattern for a group of literals. `gates`: one of these stands in every match, so a text without them needs no search."""
-
-    name: str
-    kind: Kind
-    role: Role
-    gates: tuple[str, ...]
-    pattern: re.Pattern[str]
 
 
 def _family(kind: Kind, family: str, engine: str, source: str, **roles: str) -> tuple[Marker, ...]:
@@ -102,66 +88,23 @@ MARKERS: tuple[Marker, ...] = (
     *_family("special", "vision", "Qwen-VL, Idefics, Mistral", "template", vision="<|vision_start|> <|image_pad|> <end_of_utterance> <image_soft_token> [IMG_END] [IMG_BREAK]"),
 )  # fmt: skip
 
-# Names that engines and models give the reasoning element. `_MODEL` are prefixes met or likely before it (NousResearch/hermes-agent#75094).
-_NAME = r"(?:think(?:ing)?(?:_\w{1,48})?|thoughts?(?:_process)?|reasoning(?:_content)?|reflection|scratch_?pad|inner_?monologue|cot(?:_budget_reflect)?|思考(?:过程|過程)?|생각|추론)"
-_MODEL = r"(?:qwen|deepseek|minimax|glm|kimi|gemma|gpt|llama|mistral|nemotron|hunyuan|ernie|granite|exaone|seed|longcat|phi|grok|claude|ant|mimo|step|ling)"
-_PREFIX = rf"(?:[A-Za-z][\w.:-]{{0,30}}[_:.\d-]|{_MODEL})"
-_ROLES = r"(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|assistant|user|system|observation|start_header_id|end_header_id|begin_of_text|end_of_text)"
-_TOOL = r"(?:tool_calls?|tool_response|tool_results?|tool_use|tool_call_name|function_calls?|functioncall|TOOLCALL|arg_key|arg_value|execute_tool)"
-
-SHAPES: tuple[Shape, ...] = (
-    Shape("tag", "think", "open", ("<", "＜", "〈"), re.compile(rf"[<＜〈]\s{{0,2}}(?P<slash>/?)\s{{0,2}}(?i:{_PREFIX}?{_NAME})\s{{0,2}}[>＞〉]")),
-    Shape("half tag", "think", "half", ("think", "Think", "THINK"), re.compile(r"</(?i:think(?:ing)?)(?=\s|$)|<(?i:think(?:ing)?)(?=\s*(?:\n|$))|(?<![\w</\\|:\[◁＜~*-])(?<![\s./]\.)(?<!^\.)/(?i:think(?:ing)?)>")),
-    Shape("half tag", "think", "half", ("<thi", "</thi"), re.compile(r"</?thi(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?\Z")),
-    Shape("half tag", "think", "half", ("think>", "Think>"), re.compile(r"\A\s{0,8}/?[Tt]hink(?:ing)?>")),
-    Shape("pipe tag", "think", "open", ("<|", "<｜", "</|"), re.compile(r"</?[|｜](?P<slash>/?)(?i:(?=[\w▁]{0,24}(?:think|thought|reasoning))[\w▁]{3,40})[|｜]>")),
-    Shape("bracket tag", "think", "open", ("THINK]", "REASONING]", "hink]"), re.compile(r"\[(?P<slash>/?)THINK\]|\[/(?:THINKING|REASONING|think|Think|thinking)\]")),
-    Shape("triangle tag", "think", "open", ("◁", "▷"), re.compile(r"◁\s?(?P<slash>/?)\s?(?i:think(?:ing)?)\s?▷?|(?<![\w◁/])/?think▷")),
-    Shape("gemma channel", "think", "open", ("<|channel>", "<channel|>"), re.compile(r"<\|channel>|<(?P<slash>)channel\|>")),
-    Shape("harmony channel", "think", "channel", ("<|channel|>",), re.compile(r"<\|channel\|>")),
-    Shape("medgemma", "think", "open", ("<unused94>", "<unused95>"), re.compile(r"<unused94>thought|<(?P<slash>)unused95>")),
-    Shape("apriel prose", "think", "close", ("[BEGIN FINAL RESPONSE]",), re.compile(r"\[BEGIN FINAL RESPONSE\]")),
-    Shape("pipe token", "special", "turn", ("<|",), re.compile(r"<\|[A-Za-z0-9_/.:-]{1,48}\|>")),
-    Shape("gemma token", "special", "tool", ("<|t", "<|i", "<|a", "|>"), re.compile(r"<\|(?:tool(?:_call|_response)?|turn|image|audio|video)>|<(?:tool(?:_call|_response)?|turn|image|audio|video)\|>")),
-    Shape("wide token", "special", "turn", ("<｜", "</｜"), re.compile(r"</?｜[^<>\n｜]{1,48}｜[^<>\n]{0,120}>")),
-    Shape("dsml", "special", "tool", ("|DSML|",), re.compile(r"</?\|DSML\|[^<>\n]{0,120}>")),
-    Shape("half pipe token", "special", "half", ("|",), re.compile(rf"<\|{_ROLES}\|?(?![\w|>])|(?<![\w<|]){_ROLES}\|>|(?<![\w<|])\|{_ROLES}\|(?!\w+\|)>?")),
-    Shape("sentence token", "special", "eos", ("<s>", "</s>"), re.compile(r"</?s>")),
-    Shape("word token", "special", "pad", ("<",), re.compile(
-        r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|(?:start|end)_of_(?:turn|image|audio|video|utterance|text|sentence|role|file|message|speech|document|chunk|header)|unused\d{1,4}|extra_id_\d{1,4}|SPECIAL_\d{1,5}"
-        r"|reserved(?:_special_token|_token)?_\d{1,5}|0x[0-9A-Fa-f]{2}|fim_(?:prefix|suffix|middle|pad)|PRE|SUF|MID|image_soft_token|IMG_CONTEXT|_(?:user|bot|end|start))>")),
-    Shape("bracket token", "special", "turn", ("[",), re.compile(
-        r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|IMG_BREAK|IMG_END|gMASK|PAD|UNK|BOS|EOS)\]|(?<=\w)\[ARGS\](?=\s*\{)|\[(?:CLS|SEP)\]")),
-    Shape("llama2 system", "special", "turn", ("SYS>>",), re.compile(r"<</?SYS>>")),
-    Shape("tool tag", "special", "tool", ("<",), re.compile(
-        rf"</?(?:[a-z]{{2,12}}:|longcat_)?{_TOOL}>|<(?:antml:|[a-z]{{2,12}}:)?(?:invoke|function|parameter)(?:=[\w.:\"'-]{{1,64}}|\s+name=[\"'][^\"'<>\n]{{1,64}}[\"'][^<>\n]{{0,40}})>|</(?:[a-z]{{2,12}}:)?(?:invoke|function)>")),
-    Shape("answer tag", "special", "answer", ("answer>", "response>"), re.compile(r"<(?P<slash>/?)(?:answer|response|final_answer)>")),
-)  # fmt: skip
-
-# Where a match's literal is not in the table, this role tells turn tokens from tool markup and so on.
-_ROLE_WORDS: tuple[tuple[Role, re.Pattern[str]], ...] = (
-    ("tool", re.compile(r"(?i)tool|function|python|action|invoke|parameter|arg_|DSML|ipython")),
-    ("answer", re.compile(r"(?i)box|answer|response|solution")),
-    ("fim", re.compile(r"(?i)fim|^<(?:PRE|SUF|MID)>|repo_name|file_sep")),
-    ("vision", re.compile(r"(?i)image|vision|video|audio|IMG|ref|quad|object")),
-    ("byte", re.compile(r"^<0x")),
-    ("pad", re.compile(r"(?i)pad|unk|reserved|extra_id|unused|special_")),
-    ("bos", re.compile(r"(?i)^<s>$|bos|begin_?▁?of_?▁?(?:text|sentence)|sop|gMASK|CLS")),
-    ("eos", re.compile(r"(?i)^</s>$|eos|end_?▁?of_?▁?(?:text|sentence)|eop|SEP")),
-)
-
+# What the byte scan looks for: literals of at most eight bytes, anywhere in a text. They begin with bytes that are rare in prose, because each place that
+# such a byte stands at is compared; beginnings of the whole text are `STARTS`, which `think_leak` and `special_token_leak` look at themselves.
 HINTS: tuple[str, ...] = (
-    *("<|", "<｜", "</|", "</｜", "|>", "◁", "▷", "＜", "〈"),
-    *("<think", "<Think", "<THINK", "</think", "</Think", "</THINK", "< think", "</ think", "< /think", "think>", "Think>", "/THINK", "THINK]", "hink]", "REASONIN", "thinking"),
-    *("<thought", "</though", "<Thought", "</Though", "<reasoni", "</reason", "<Reasoni", "</Reason", "<reflect", "</reflec", "<scratch", "</scratc", "<inner", "</inner"),
-    *("<cot", "</cot", "<thi", "</thi", "<思考", "</思考", "<생각", "</생각", "<추론", "</추론", ":think", "_think", "[BEGIN F", "_thought", ":thought", "king>", "hought>", "asoning>"),
-    *("antfinal", "antanaly", "antcomme", "^thought", "^analysi", "^comment", "^Here is ", "^Here's m", "=functio", "default_"),
-    *("<s>", "</s>", "<bos>", "<eos>", "<pad>", "<unk>", "<sop>", "<eop>", "<eo", "<BOS>", "<EO", "<PAD>", "<UNK>", "<start_o", "<end_of_", "<unused", "<extra_i", "<SPECIAL", "<reserve"),
-    *("<0x", "<fim_", "<PRE>", "<SUF>", "<MID>", "<seed", "</seed", "<image_s", "<IMG_CON", "<_", "|assista", "|user|", "|system|", "|observa", "|im_", "|endofte", "|eot_id", "|eom_id", "|start_h", "|end_hea"),
-    *("|begin_o", "|end_of_", "|DSML|", "[INST]", "[/INST]", "[SYSTEM_", "[/SYSTEM", "[AVAILAB", "[/AVAILA", "[TOOL_", "[/TOOL_", "[CALL_ID", "[MODEL_S", "[/MODEL_", "[IMG_", "[gMASK]"),
-    *("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "<<SYS>>", "<</SYS>", "tool_cal", "tool_res", "tool_use", "<functio", "</functi", ":functio", "<paramet", ":paramet"),
-    *("<invoke", "</invoke", ":invoke", "TOOLCALL", "arg_key>", "arg_valu", "<execute", "</execut", "functool", "answer>", "<respons", "</respon", "tool_cod"),
+    *("<|", "<｜", "</|", "</｜", "|>", "◁", "▷", "＜", "k>", "/think>", "/thinkin"),
+    *("<think", "<Think", "<THINK", "</think", "</Think", "</THINK", "< think", "< Think", "</ think", "< /think", "</ Think", "<  think"),
+    *("_think", ":think", "-think", ".think", "_though", ":though", "-though", "_reason", ":reason", "<thi", "</thi"),
+    *("<thought", "</though", "< though", "<Thought", "</Though", "<THOUGHT", "</THOUGH", "<reasoni", "</reason", "<Reasoni", "</Reason", "<REASONI", "</REASON"),
+    *("<reflect", "</reflec", "<Reflect", "</Reflec", "<scratch", "</scratc", "<Scratch", "</Scratc", "<inner", "</inner", "<cot", "</cot", "<seed:", "</seed:", "<CoT", "</CoT"),
+    *("<思考", "</思考", "<생각", "</생각", "<추론", "</추론", "[BEGIN F", "[THINK", "[/THINK", "[/REASON", "[/think", "[/Think", "tfinal", "tanalys", "tcomment"),
+    *("<s>", "</s>", "<bos>", "<pad>", "<unk>", "<sop>", "<eo", "<BOS>", "<EO", "<PAD>", "<UNK>", "<start_of", "<end_of_", "<unused", "<extra_i", "<SPECIAL", "<reserve"),
+    *("<0x", "<fim_", "<PRE>", "<SUF>", "<MID>", "<image_s", "<IMG_CON", "<_user>", "<_bot>", "<_end>", "<_start>", "|assista", "|user|", "|system|", "|observa"),
+    *("|im_", "|endofte", "|eot_id", "|eom_id", "|start_h", "|end_hea", "|begin_o", "|end_of_", "|DSML|", "[INST]", "[/INST]", "[SYSTEM_", "[/SYSTEM", "[AVAILAB"),
+    *("[/AVAILA", "[TOOL_", "[/TOOL_", "[CALL_ID", "[MODEL_S", "[/MODEL_", "[IMG_", "[gMASK]", "[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "<<SYS>>"),
+    *("<</SYS>", "<tool_", "</tool_", ":tool_", "_tool_ca", "<functio", "</functi", ":functio", "=functio", "<paramet", ":paramet", "<invoke", "</invoke", ":invoke", "<TOOLCAL"),
+    *("</TOOLCA", "<arg_", "</arg_", "<execute", "</execut", "<answer>", "</answer", "<respons", "</respon", "<final_a", "</final_"),
 )  # fmt: skip
+STARTS: tuple[str, ...] = ("thought", "analysis", "commentary", "think>", "Think>", "Here is my thought", "Here's my thought", "Here’s my thought")
 
 
 # Pieces of which every answer that `judge` flags holds one: what a store can pre-filter by. Broader than HINTS where a store knows no "begins with".
@@ -175,67 +118,3 @@ SPECIAL_CONTAINS: tuple[str, ...] = (
     *("[TOOL_", "[/TOOL_", "[CALL_ID]", "MODEL_SETTINGS]", "[IMG_", "[gMASK]", "[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "SYS>>", "tool_call", "tool_res", "tool_use", "function", "TOOLCALL"),
     *("arg_key", "arg_value", "execute_tool", "<invoke", "</invoke", ":invoke", "<parameter", ":parameter", "answer>", "response>", "functools[", "default_api", "tool_code", "commentary", ")]", '"name"', "call:"),
 )  # fmt: skip
-
-
-@cache
-def shapes(kind: Kind) -> tuple[Shape, ...]:
-    """The shapes of one kind, in table order."""
-    return tuple(shape for shape in SHAPES if shape.kind == kind)
-
-
-@cache
-def table(kind: Kind) -> dict[str, Marker]:
-    """Known literals of one kind, in lower case."""
-    return {marker.literal.lower(): marker for marker in MARKERS if marker.kind == kind}
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A marker in a text: half-open `start`, `end` in characters."""
-
-    start: int
-    end: int
-    role: Role
-    family: str
-    name: str  # what a reason may show: a literal of the table, or the shape's name; never the text itself
-
-
-MOST_HITS = 400  # hits of one shape that are looked at; a text with more is a loop of markers, and its first ones tell what it is
-
-
-def find(text: str, kind: Kind) -> list[Hit]:
-    """Markers of one kind in a text, by position; where two shapes overlap, the longer match stands. Linear in the text's length."""
-    hits: list[Hit] = []
-    known = table(kind)
-    for shape in shapes(kind):
-        if not any(gate in text for gate in shape.gates):
-            continue
-        for count, match in enumerate(shape.pattern.finditer(text)):
-            if count >= MOST_HITS:
-                break
-            hits.append(_hit(match, shape, known))
-    if len(hits) < 2:
-        return hits
-    hits.sort(key=lambda hit: (hit.start, -hit.end))
-    kept = [hits[0]]
-    for hit in hits[1:]:
-        if hit.start >= kept[-1].end:
-            kept.append(hit)
-    return kept
-
-
-def _hit(match: re.Match[str], shape: Shape, known: dict[str, Marker]) -> Hit:
-    literal = match.group().strip()
-    marker = known.get(literal.lower())
-    if marker is not None:
-        return Hit(match.start(), match.end(), marker.role, marker.family, marker.literal)
-    role = shape.role
-    if shape.kind == "think":
-        closes = "slash" in shape.pattern.groupindex and match.group("slash") is not None
-        if (closes and (match.group("slash") == "/" or shape.name in ("gemma channel", "medgemma"))) or (shape.name == "bracket tag" and literal.startswith("[/")) or (shape.name == "pipe tag" and re.search(r"(?i)</|end|stop|close|finish", literal)) or (shape.name == "half tag" and literal.lstrip().startswith(("</", "/"))):
-            role = "close"
-        elif shape.name == "half tag":
-            role = "open"
-    elif shape.name in ("pipe token", "wide token", "word token", "bracket token"):
-        role = next((role for role, words in _ROLE_WORDS if words.search(literal)), role)
-    return Hit(match.start(), match.end(), role, shape.name, shape.name)

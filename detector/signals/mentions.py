@@ -13,15 +13,18 @@ from bisect import bisect_left
 
 from detector.signals import mention_words as words
 from detector.signals.code_spans import CodeSpans
-from detector.signals.markers import Hit
+from detector.signals.marker_shapes import Hit
 
 WINDOW = 160  # characters to each side whose words decide; longer than any part of a sentence that explains a marker
+NEAR = 64  # characters before a marker in which a noun or verb must end that names it: three words and the noun
 LONGEST_LINE = 4000  # characters of a line whose quotation marks are paired; on longer lines only marks beside the marker count
+LONGEST_TALK = 100_000  # characters in which words about models and parsers are looked for
 LONGEST_QUOTE = 300  # characters between a quotation's opening and the marker
 LONGEST_BRACKET = 80
 
 _QUOTES = {"“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "「": "」", "『": "』", "‘": "’", "《": "》", "〝": "〟"}
 _BRACKETS = {"(": ")", "（": "）", "【": "】", "[": "]", "{": "}"}
+_OPENERS = re.compile("[" + re.escape("".join((*_QUOTES, *_BRACKETS))) + "]")
 _SYMMETRIC = frozenset("*_'\"`´=/|~")
 _SENTENCE_END = frozenset('.!?。！？…)）]』」”"*')
 _PIPE_TOKEN = re.compile(r"<[|｜][^<>]{1,40}[|｜]>")
@@ -30,7 +33,7 @@ _PIPE_TOKEN = re.compile(r"<[|｜][^<>]{1,40}[|｜]>")
 class Surroundings:
     """A text in which markers were found (in order of place), with its code; made once per text."""
 
-    __slots__ = ("_about", "_starts", "code", "hits", "text")
+    __slots__ = ("_about", "_known", "_starts", "code", "hits", "text")
 
     def __init__(self, text: str, hits: list[Hit]) -> None:
         self.text = text
@@ -38,6 +41,7 @@ class Surroundings:
         self.code = CodeSpans(text)
         self._starts = [hit.start for hit in hits]
         self._about: bool | None = None
+        self._known: dict[tuple[str, str, str], bool] = {}
 
     def is_about_markers(self) -> bool:
         """The text, without its markers, speaks of tokens, tags, templates or parsers somewhere."""
@@ -47,7 +51,7 @@ class Surroundings:
                 rest.append(self.text[at : hit.start])
                 at = hit.end
             rest.append(self.text[at:])
-            self._about = words.ABOUT.search("\0".join(rest)) is not None
+            self._about = words.ABOUT.search("\0".join(rest)[:LONGEST_TALK]) is not None
         return self._about
 
     def is_mention(self, index: int) -> bool:
@@ -61,6 +65,17 @@ class Surroundings:
         line_end = text.find("\n", end, end + LONGEST_LINE)
         line_end = min(len(text), end + LONGEST_LINE) if line_end < 0 else line_end
         line_before, line_after = text[line_start:start], text[end:line_end]
+        if not line_before or not line_after:
+            return self._judge(hit, first, last, enumerated, line_start, line_end)
+        context = (line_before, line_after, text[start:end])
+        known = self._known.get(context)
+        if known is None:  # a loop repeats its line; many markers of one line differ
+            known = self._known[context] = self._judge(hit, first, last, enumerated, line_start, line_end)
+        return known
+
+    def _judge(self, hit: Hit, first: int, last: int, enumerated: bool, line_start: int, line_end: int) -> bool:
+        start, end = self.hits[first].start, self.hits[last].end
+        line_before, line_after = self.text[line_start:start], self.text[end:line_end]
         if _wrapped(line_before, line_after) or _quoted(line_before, line_after):
             return True
         before, after = line_before[-WINDOW:], line_after[:WINDOW]
@@ -79,8 +94,8 @@ class Surroundings:
         if words.SETTING.search(before) and (not after.strip(" \t,;'\"") or before.rstrip(" ").endswith("=") or "--" in before[-44:]):
             return self.is_about_markers() or before.lstrip().startswith(("-", "eos", "bos", "pad", "stop", "unk")) or before.endswith("=")
         if line_end - line_start < LONGEST_LINE:
-            rest = _PIPE_TOKEN.sub("", self.text[line_start:start]) + "\0" + _PIPE_TOKEN.sub("", self.text[end:line_end])
-            if rest.lstrip().startswith("|") and rest.count("|") >= 2:
+            line = self.text[line_start:line_end].lstrip(" \t")
+            if line.startswith("|") and _PIPE_TOKEN.sub("", line).count("|") >= 3 and _PIPE_TOKEN.match(line) is None and not line.startswith(("|assistant|", "|user|")):
                 return True
         if before.strip():
             return False
@@ -126,12 +141,13 @@ class Surroundings:
             return True
         if glued:
             spoken = words.CJK_VERB.search(after[:14]) or words.CJK_VERB.search(before[-10:]) or self.is_about_markers()
-            if words.STRICT_BEFORE.search(before) and not before[-1].isascii():
+            if words.STRICT_BEFORE.search(before[-NEAR:]) and not before[-1].isascii():
                 return True
             return bool(spoken) and (words.PARTICLE.match(after) is not None or (words.CJK_BEFORE.search(before) is not None and after[:1] in "，,。；;、再后"))
-        if words.STRICT_BEFORE.search(before):
+        near = before[-NEAR:]
+        if words.STRICT_BEFORE.search(near):
             return True
-        if words.NAMES.search(before) and (
+        if words.NAMES.search(before[-24:]) and (
             ends_line or words.GOES_ON.match(after) or after[:1].islower() or not after[:1].isascii() or words.PARTICLE.match(after)
         ):
             return True
@@ -213,17 +229,19 @@ def _wrapped(before: str, after: str) -> bool:
 
 def _quoted(before: str, after: str) -> bool:
     """The marker stands inside a longer quotation or bracket on its line."""
-    for pairs, longest in ((_QUOTES, LONGEST_QUOTE), (_BRACKETS, LONGEST_BRACKET)):
-        for opener, closers in pairs.items():
-            at = before.rfind(opener, max(0, len(before) - longest))
-            if at < 0 or any(closer in before[at + 1 :] for closer in closers):
-                continue
-            ends = [place for place in (after.find(closer, 0, longest) for closer in closers) if place >= 0]
-            if ends and opener not in after[: min(ends)]:
-                return True
+    near = before[-LONGEST_QUOTE:]
+    for opener in set(_OPENERS.findall(near)):
+        closers, longest = (_QUOTES[opener], LONGEST_QUOTE) if opener in _QUOTES else (_BRACKETS[opener], LONGEST_BRACKET)
+        at = before.rfind(opener, max(0, len(before) - longest))
+        if at < 0 or any(closer in before[at + 1 :] for closer in closers):
+            continue
+        ends = [place for place in (after.find(closer, 0, longest) for closer in closers) if place >= 0]
+        if ends and opener not in after[: min(ends)]:
+            return True
     if len(before) < LONGEST_LINE and before.count('"') % 2 == 1 and len(before) - before.rfind('"') <= LONGEST_QUOTE and 0 <= after.find('"') <= LONGEST_QUOTE:
         return True
-    near = before[-LONGEST_QUOTE:]
+    if "'" not in near or "'" not in after:
+        return False
     opened = [match.start() for match in re.finditer(r"(?:(?<=[^\w.!?])|^)'(?=\S)", near)]
     if not opened or re.search(r"'(?=\W|$)", near[opened[-1] + 1 :]) is not None:
         return False

@@ -30,7 +30,8 @@ from detector.batch import Batch
 from detector.record import Record
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
 from detector.signals.marker_requests import is_stop_string, names_marker, requested, speaks_of_templates
-from detector.signals.markers import SPECIAL_CONTAINS, Hit, Role, find
+from detector.signals.marker_shapes import Hit, find
+from detector.signals.markers import SPECIAL_CONTAINS, Role
 from detector.signals.mentions import Surroundings
 from detector.signals.text_values import is_marker_alone, string_values
 from detector.signals.tool_text import call_as_text
@@ -48,9 +49,11 @@ _SUBTYPES: dict[Role, str] = {
     "answer": "answer_wrapper",
     "half": "half_token",
 }
+_CALL_PIECES = (")]", '"name"', "call:", "functools[", "default_api.", "```tool_")
 _RAW_MARKUP = frozenset({"tool", "answer"})  # what the parsers, not the tokenizer, take out
 _ANSWER_NAMES = frozenset({"answer", "response", "final_answer"})
 _HTML = re.compile(r"</?(?:p|b|i|u|li|ul|ol|div|span|td|tr|table|a|br|em|strong|del|ins|h[1-6]|html|body|img|font|center|sup|sub)\b[^<>]{0,200}>", re.I)
+MOST_LEAKS = 32
 STRIKE_CHARACTERS = 300  # longest text between <s> and </s> that is taken for strikethrough
 WRAPPED_CHARACTERS = 30  # an answer of this length that stands wholly between <s> and </s> is a sequence with its BOS and EOS
 
@@ -131,7 +134,13 @@ def _leaks(text: str, hits: list[Hit], record: Record, *, in_reasoning: bool = F
     if not hits:
         return []
     around = Surroundings(text, hits)
-    leaks = [hit for index, hit in enumerate(hits) if not around.is_mention(index)]
+    leaks = []
+    for index, hit in enumerate(hits):
+        if not around.is_mention(index):
+            leaks.append(hit)
+            if len(leaks) == MOST_LEAKS:  # a loop of tokens: each that follows costs time and tells nothing
+                leaks.extend(hits[index + 1 :])
+                break
     if not leaks or not (record.user_text or record.system_text or record.stop):
         return leaks
     trails = _only_trails(text, leaks)
@@ -163,7 +172,8 @@ def _without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit
         drop |= _strikes(text, hits)
     if "</PRE>" in text or len(words & {"<PRE>", "<SUF>", "<MID>"}) == 1:
         drop |= {index for index, hit in enumerate(hits) if text[hit.start : hit.end] in ("<PRE>", "<SUF>", "<MID>")}
-    drop |= _balanced_answers(text, hits)
+    if "answer>" in text or "response>" in text:
+        drop |= _balanced_answers(text, hits)
     tools = [hit for hit in hits if hit.role == "tool"]
     if tools and record.has_tools is not True and all(text[hit.start : hit.end] in ("</function>", "</invoke>") for hit in tools):
         drop |= {index for index, hit in enumerate(hits) if hit.role == "tool"}
@@ -248,8 +258,9 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     if batch.knows("has_tools"):
         columns = (batch.column(name) for name in ("has_tools", "tool_calls", "content"))
         for row, (tools, calls, content) in enumerate(zip(*columns, strict=True)):
-            if tools and not calls and content and (")]" in content or '"name"' in content or "call:" in content):
+            if tools and not calls and content and any(piece in content for piece in _CALL_PIECES):
                 found.add(row)
+    found.update(row for row, text in enumerate(batch.column("content")) if text and text[:24].lstrip().startswith("commentary"))
     if options.special_tokens:
         for name in ("content", "reasoning"):
             found.update(row for row, text in enumerate(batch.column(name)) if text and any(token in text for token in options.special_tokens if token))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from detector.signals.markers import Hit
+from detector.signals.marker_shapes import Hit
 
 MOST_VALUES = 2000  # string values that are looked at; more would be a data dump
 _FILE_CALL = re.compile(

@@ -25,17 +25,19 @@ Sources
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from detector.batch import Batch
 from detector.record import Record
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
 from detector.signals.channel_words import channel_word, prose_marker
 from detector.signals.marker_requests import is_stop_string, names_marker, requested
-from detector.signals.markers import MOST_HITS, THINK_CONTAINS, Hit, find
+from detector.signals.marker_shapes import MOST_HITS, Hit, find
+from detector.signals.markers import STARTS, THINK_CONTAINS
 from detector.signals.mentions import Surroundings
 from detector.signals.text_values import argument_values, is_file_call, is_marker_alone, string_values
 
+MOST_LEAKS = 32  # markers that are counted; a loop of more needs no exact number
 REPEATED_CLOSERS = 3  # more closers than openers, and at least this many: the loop of 1CatAI/1Cat-vLLM#569, not one lost opener
 _ELEMENT = re.compile(r"\s*<(?!/)(?:\?xml|([A-Za-z][\w.-]{0,40}))\b[^<>\n]{0,200}>")
 _MERGES = frozenset({"merge_reasoning_content_in_choices"})
@@ -151,6 +153,8 @@ def _leaks(text: str, hits: list[Hit], record: Record) -> list[Hit]:
         if asked[literal] or (named[literal] and not _is_structure(text, hit)):
             continue
         leaks.append(hit)
+        if len(leaks) == MOST_LEAKS:
+            break
     return leaks
 
 
@@ -210,18 +214,16 @@ def _flag(leaks: list[Hit], where: str) -> Flag:
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     """Rows whose text can begin a marker (byte scan), and rows with a configured marker."""
-    hinted = batch.text.marker.tolist()
-    raw = batch.column("content_is_raw")
-    rows: Iterator[int] = (row for row in range(batch.size) if hinted[row] and raw[row] is not True)
-    if not options.think_markers:
-        return list(rows)
-    found = set(rows)
-    contents, arguments = batch.column("content"), batch.column("tool_arguments")
-    for row in range(batch.size):
-        texts = (contents[row] or "", *(arguments[row] or ()))
-        if raw[row] is not True and any(marker in text for marker in options.think_markers if marker for text in texts):
-            found.add(row)
-    return sorted(found)
+    contents, raw = batch.column("content"), batch.column("content_is_raw")
+    found = {row for row, hinted in enumerate(batch.text.marker.tolist()) if hinted}
+    found.update(row for row, text in enumerate(contents) if text and text[:24].lstrip().startswith(STARTS))
+    if options.think_markers:
+        arguments = batch.column("tool_arguments")
+        for row in range(batch.size):
+            texts = (contents[row] or "", *(arguments[row] or ()))
+            if any(marker in text for marker in options.think_markers if marker for text in texts):
+                found.add(row)
+    return [row for row in sorted(found) if raw[row] is not True]
 
 
 SIGNAL = Signal(

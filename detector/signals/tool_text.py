@@ -23,9 +23,6 @@ def call_as_text(content: str, record: Record) -> tuple[str, int] | None:
         if match is not None and not _coded(content, match.start()):
             return "harmony commentary call", match.start()
     if record.tool_calls or record.has_tools is not True:
-        match = _NAMED.search(content) if "functools[" in content else None
-        if match is not None and not record.tool_calls and not _coded(content, match.start()) and content.lstrip().startswith("functools["):
-            return "named call", match.start()
         return None
     if "```tool_" in content:
         match = _FENCE.search(content)
