@@ -83,8 +83,9 @@ def _record(message: Mapping[str, Any], conversation: Mapping[str, Any]) -> Reco
     record = Record(**columns)
     if failed:
         record.error_type, record.error_message = "error", text(message.get("text"))
-    if flag(message.get("unfinished")) is True:
-        record.stream_done = False
+    else:
+        unfinished = flag(message.get("unfinished"))
+        record.stream_done = None if unfinished is None else not unfinished
     record.record_id = text(message.get("messageId"))
     record.session = text(message.get("conversationId")) or text(conversation.get("conversationId"))
     record.user = text(message.get("user"))

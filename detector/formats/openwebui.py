@@ -93,8 +93,8 @@ def _record(message: Mapping[str, Any]) -> Record:
         columns.setdefault("error_type", "error")
         if not columns.get("content"):
             columns["content"], columns["content_state"] = None, "not_captured"
-    elif flag(message.get("done")) is False:  # stopped by the user or by a restart: no finished answer
-        columns["stream_done"] = False
+    else:
+        columns["stream_done"] = flag(message.get("done"))  # false: interrupted, no finished answer
     record = Record(**columns)
     record.record_id = text(message.get("id"))
     record.model = text(message.get("model")) or text(message.get("modelName"))

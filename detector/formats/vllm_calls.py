@@ -363,7 +363,8 @@ class Calls:
             given = reason(raw)
             record.finish_reason, record.finish_reason_raw, record.finish_reason_source = given.canonical, raw, "engine"
         if record.stream:
-            record.stream_done = True if found.kind == "answer" else record.stream_done
+            no_text = record.content_state == "empty" and found.columns.get("content_is_raw") is False  # the middleware shows no tool calls
+            record.stream_done = True if found.kind == "answer" and not no_text else record.stream_done
         if found.kind == "answer":
             self._text(record, found, call)
         infer_length(record)

@@ -25,7 +25,7 @@ def recognise(body: Json) -> str | None:
         return None
     prefix = LOG_PREFIX.match(head)
     match = _EVENT.search(head)
-    if match and (prefix or match.start() < 400):
+    if match and (prefix or match.start() < 400) and '{"' not in head[: match.start()]:  # not inside some JSON
         word = next((text for start, text in _WORDS.items() if match[0].startswith(start)), "a line about a request")
         return f"vLLM's log: {word}"
     if prefix:

@@ -57,44 +57,37 @@ def _one_prefix(line: Line, recognised: Callable[[str], object]) -> bool:
     text = line.text
     match = _CRI.match(text)
     if match:
-        moment = instant(match[1].replace(" ", "T", 1).replace(" ", ""))
-        if moment is not None:
-            line.envelope.setdefault("timestamp", moment)
-        line.stream = match[2]
-        line.part = match[3] == "P"
+        _at(line, match[1])
+        line.stream, line.part = match[2], match[3] == "P"
         line.text = text[match.end() :]
         return True
-    if recognised(text):
-        return False
-    match = _COLUMNS.match(text) or _TIME.match(text)
-    if match:
-        moment = instant(match[1].replace(" ", "T", 1).replace(" ", ""))
-        if moment is not None:
-            line.envelope.setdefault("timestamp", moment)
-        rest = text[match.end() :]
-        host = _HOST_PROCESS.match(rest)
-        line.text = rest[host.end() :] if host else rest
-        return True
-    match = _LABELS.match(text)
-    if match:
-        for column, value in labels(dict(_LABEL.findall(match[1]))).items():
-            line.envelope.setdefault(column, value)
-        line.text = text[match.end() :]
-        return True
-    match = _SYSLOG5424.match(text)
-    if match:
-        moment = instant(match[1])
-        if moment is not None:
-            line.envelope.setdefault("timestamp", moment)
-        line.text = text[match.end() :]
-        return True
-    match = _SYSLOG.match(text)  # no year: gives no time
-    if match:
-        line.text = text[match.end() :]
-        return True
-    match = _KUBECTL.match(text) or _COMPOSE.match(text)
+    match = _KUBECTL.match(text)
     if match:
         line.envelope.setdefault("pod", match[1])
         line.text = text[match.end() :]
         return True
+    for pattern in (_COLUMNS, _TIME, _SYSLOG5424, _SYSLOG, _LABELS, _COMPOSE):
+        match = pattern.match(text)
+        if match is None:
+            continue
+        rest = text[match.end() :]
+        if recognised(text) and not recognised(rest):  # the producer's own
+            return False
+        if pattern is _LABELS:
+            for column, value in labels(dict(_LABEL.findall(match[1]))).items():
+                line.envelope.setdefault(column, value)
+        elif pattern is _COMPOSE:
+            line.envelope.setdefault("pod", match[1])
+        elif pattern is not _SYSLOG:  # which has no year and gives no time
+            _at(line, match[1])
+            host = _HOST_PROCESS.match(rest)
+            rest = rest[host.end() :] if host else rest
+        line.text = rest
+        return True
     return False
+
+
+def _at(line: Line, written: str) -> None:
+    moment = instant(written.replace(" ", "T", 1).replace(" ", "")) if written != "-" else None
+    if moment is not None:
+        line.envelope.setdefault("timestamp", moment)
