@@ -11,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from detector.signals.foreign_topics import is_about
-from detector.signals.scripts import Run, hanja, only_simplified, simplified_count
+from detector.signals.scripts import JAPANESE_KANA_SHARE, SCRIPTS, Run, hanja, only_simplified, simplified_count
 
 EAST = frozenset({"han", "kana", "hangul"})
 # Characters of grammar: with them a run of Han is a sentence or an adverb, without them it may be a name.
@@ -30,6 +30,7 @@ SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
 _NAMING = re.compile("이?(?:라는|라고|란 |라 |라면|라 )")
 _LATIN_INSIDE = re.compile("[а-яё]{2}[a-z]{2,}[а-яё]")  # a Latin stem with a Russian ending begins the word; here the Latin piece is inside
+_HAN, _KANA = (re.compile(f"[{SCRIPTS[name]}]") for name in ("han", "kana"))
 _LOWER = re.compile(r"[a-zß-öø-ÿ]")
 
 
@@ -43,10 +44,11 @@ class Switch(NamedTuple):
 def used_words(text: str, found: list[Run], main: str, content: str, user_text: str | None) -> Switch | None:
     """Foreign runs that are used in the prose of the main language."""
     own = {"ko": {"hangul"}, "zh": {"han"}, "ja": {"han", "kana"}}.get(main, {main})
+    kana_is_foreign = main != "zh" or not _has_japanese(content)
     glued: list[Run] = []
     between: list[Run] = []
     for place, run in enumerate(found):
-        if run.script in own or run.script == "latin":
+        if run.script in own or run.script == "latin" or (run.script == "kana" and not kana_is_foreign):
             continue
         before = found[place - 1] if place else None
         after = found[place + 1] if place + 1 < len(found) else None
@@ -58,6 +60,12 @@ def used_words(text: str, found: list[Run], main: str, content: str, user_text: 
     if main == "ja":
         return _simplified_in_japanese(text, content, user_text) or _evidence(text, glued, between, main, content, user_text)
     return _evidence(text, glued, between, main, content, user_text)
+
+
+def _has_japanese(content: str) -> bool:
+    """With its quotations the text has as many kana as Japanese has."""
+    kana = len(_KANA.findall(content))
+    return kana > 0 and kana >= JAPANESE_KANA_SHARE * (kana + len(_HAN.findall(content)))
 
 
 def _is_glued(run: Run, before: Run | None, after: Run | None, own: set[str]) -> bool:

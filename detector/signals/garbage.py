@@ -29,7 +29,7 @@ from detector.batch import Batch
 from detector.record import Record
 from detector.signals import prose as prose_of
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
-from detector.signals.language_switch import language_switch
+from detector.signals.language_switch import language_switch, may_differ
 from detector.signals.mojibake import mojibake
 from detector.signals.required_json import REQUIRED, json_fault
 
@@ -129,12 +129,21 @@ def _wrong_language(record: Record, content: str) -> Found | None:
 
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
-    """Rows with odd characters, with a suspicious mix of scripts, or with a demanded JSON document."""
+    """Rows with odd characters, with a suspicious mix of letters, in another script than their question, or with a demanded JSON document."""
     features = batch.text
-    suspect = features.odd | features.non_ascii
+    wanted = features.odd.copy()
+    contents, questions = batch.column("content"), batch.column("user_text")
+    rows = [row for row in (features.non_ascii & ~features.odd).nonzero()[0].tolist() if contents[row]]
+    if rows:
+        from detector.script_kernels import NAMES, suspicious  # numba is loaded where text beyond ASCII is met
+
+        suspect, local = suspicious([contents[row] for row in rows])
+        for row, strange, script in zip(rows, suspect.tolist(), local.tolist(), strict=True):
+            question = questions[row]
+            wanted[row] = strange or (question is not None and script > 0 and may_differ(NAMES[script], question))
     if batch.knows("response_format"):
-        return [row for row, (odd, shape) in enumerate(zip(suspect.tolist(), batch.column("response_format"), strict=True)) if odd or shape in REQUIRED]
-    return [int(row) for row in suspect.nonzero()[0]]
+        return [row for row, (odd, shape) in enumerate(zip(wanted.tolist(), batch.column("response_format"), strict=True)) if odd or shape in REQUIRED]
+    return [int(row) for row in wanted.nonzero()[0]]
 
 
 SIGNAL = Signal(

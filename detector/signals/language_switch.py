@@ -6,22 +6,19 @@ All rules look at running prose (`detector.signals.prose`): what is quoted, in p
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from detector.signals import prose as prose_of
 from detector.signals.foreign_topics import REQUESTED, WORDS_ABOUT_WORDS, is_about
 from detector.signals.foreign_words import CHINESE_GRAMMAR, SOUP, Switch, used_words
-from detector.signals.scripts import SCRIPTS, Run, letters, main_language, runs, simplified_count
+from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, letters, local_language, main_language, runs, simplified_count
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
 QUESTION_LETTERS = 12
-LOCAL_SHARE = 0.2  # of the letters: from here on a script is the language, and Latin words in it are terms
-LOCAL_RUNS = 3
 ANSWER_LETTERS = 45  # 15 characters of an East Asian language
 _HAN, _HANGUL = SCRIPTS["han"], SCRIPTS["hangul"]
 _STUTTER = re.compile(f"([{_HAN}{_HANGUL}]{{1,3}})[ ,]?\\1")
+_EAST = re.compile(f"[{_HAN}{_HANGUL}]")
 _SPACED = re.compile(f"[{_HAN}] +(?=[{_HAN}])")
-STUTTER_SHARE = 0.08
 SPACED_SHARE = 0.25
 STUTTER_KINDS = 4
 HANGUL_SHARE, HAN_SHARE = 0.12, 0.3
@@ -37,27 +34,25 @@ def language_switch(content: str, user_text: str | None) -> Switch | None:
     count = letters(found)
     if sum(count.values()) < FEWEST_LETTERS:
         return None
-    main = main_language(count)
-    if main == "latin":
-        main = _local_language(found, count) or main
-    if main is None:
+    main = local_language(found, count)
+    if main is None or (main == "latin" and _language_of_all(content) != "latin"):  # quotations, code and prose differ: no language is foreign
         return None
     singles = [single for single in _SINGLE.findall(text) if single not in _CONNECTORS]
     if len(set(singles)) >= STUTTER_KINDS:
         return Switch("scrambled_text", f"{len(singles)} single characters between pieces of Latin words")
     return (
-        _scrambled(text, count["han"] // 3, count["hangul"] // 3) or used_words(text, found, main, content, user_text) or _other_language(text, main, user_text)
+        _scrambled(text, content, count["han"] // 3, count["hangul"] // 3)
+        or used_words(text, found, main, content, user_text)
+        or _other_language(text, main, user_text)
     )
 
 
-def _local_language(found: list[Run], count: Counter[str]) -> str | None:
-    """The language of a text that is full of Latin names and terms: its script comes again and again; None where Latin letters are the language."""
-    often = Counter(run.script for run in found)
-    local = {name: number for name, number in count.items() if name != "latin" and number >= LOCAL_SHARE * count.total() and often[name] >= LOCAL_RUNS}
-    return main_language(Counter(local)) if local else None
+def _language_of_all(content: str) -> str | None:
+    found = runs(content)
+    return local_language(found, letters(found))
 
 
-def _scrambled(text: str, han: int, hangul: int) -> Switch | None:
+def _scrambled(text: str, content: str, han: int, hangul: int) -> Switch | None:
     """Tokens in a wrong order: characters and syllables stutter, Chinese is full of blanks."""
     total = han + hangul
     if total < 12:
@@ -65,6 +60,8 @@ def _scrambled(text: str, han: int, hangul: int) -> Switch | None:
     stutters = _STUTTER.findall(text)
     kinds = {stutter for stutter in stutters if stutter not in ("ㅋ", "ㅎ")}
     if len(kinds) < STUTTER_KINDS or len(stutters) < STUTTER_SHARE * total:
+        return None
+    if len(_STUTTER.findall(content)) < STUTTER_SHARE * len(_EAST.findall(content)):  # only its prose stutters: it explains something
         return None
     spaced = len(_SPACED.findall(text))
     single = [stutter for stutter in stutters if len(stutter) == 1]
@@ -105,6 +102,11 @@ def question_lacks(language: str, question: str) -> bool:
     if language == "zh" and _ANY["kana"].search(question):
         return True
     return _ANY[_script_of(language)].search(question) is None
+
+
+def may_differ(script: str, question: str) -> bool:
+    """Cheap and generous: a question without letters of the answer's script, or one with kana before an answer in Han characters."""
+    return _ANY[script].search(question) is None or (script == "han" and _ANY["kana"].search(question) is not None)
 
 
 def _is_surely_chinese(question: str, answer: str, language: str) -> bool:

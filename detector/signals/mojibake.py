@@ -12,8 +12,8 @@ from functools import cache
 from detector.signals.scripts import common
 
 # What Windows-1252 makes of the bytes 0x80 to 0x9F; the five holes stay C1 controls, as in the WHATWG encoding standard.
-_WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ"
-_TO_BYTES = str.maketrans({character: chr(0x80 + place) for place, character in enumerate(_WINDOWS_1252)})
+WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ"
+_TO_BYTES = str.maketrans({character: chr(0x80 + place) for place, character in enumerate(WINDOWS_1252)})
 _CONTINUATION = "\x80-\xbf"
 # After translation to Latin-1: sequences that are well-formed UTF-8 of two to four bytes.
 _SEQUENCE = re.compile(f"[\xc2-\xdf][{_CONTINUATION}]|[\xe0-\xef][{_CONTINUATION}]{{2}}|[\xf0-\xf4][{_CONTINUATION}]{{3}}")
@@ -103,11 +103,15 @@ def _accents_as_eastern(text: str) -> tuple[int, int] | None:
 
 @cache
 def _accents() -> re.Pattern[str]:
-    """What these encodings make of the UTF-8 of À to ž, with small Latin letters on both sides or at the end of a word."""
+    return re.compile(f"(?<=[a-z])([{accents_in_eastern_encodings()}])(?=[a-z]|[ ,.;:!?'\\n]|$)")
+
+
+@cache
+def accents_in_eastern_encodings() -> str:
+    """What GBK, EUC-KR and Big5 make of the UTF-8 of À to ž."""
     codes = [bytes((lead, trail)) for lead in (0xC3, 0xC4, 0xC5) for trail in range(0x80, 0xC0)]
     made = {code.decode(codec, "ignore") for code in codes for codec in ("gbk", "cp949", "big5")}
-    letters = "".join(sorted(character for character in made if len(character) == 1 and character > "\u2fff"))
-    return re.compile(f"(?<=[a-z])([{letters}])(?=[a-z]|[ ,.;:!?'\n]|$)")
+    return "".join(sorted(character for character in made if len(character) == 1 and character > "\u2fff"))
 
 
 def _eastern(text: str) -> tuple[int, int] | None:

@@ -39,7 +39,10 @@ SCRIPTS: dict[str, str] = {
 _RUN = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in SCRIPTS.items()))
 _FOREIGN = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in SCRIPTS.items() if name != "latin"))
 # Kana are a third of ordinary Japanese letters; a name or a slogan in Chinese has fewer.
-_JAPANESE_KANA_SHARE = 0.15
+JAPANESE_KANA_SHARE = 0.15
+LOCAL_SHARE = 0.2  # of the letters, and in that many runs: a script is then the language, and the Latin words in it are names and terms
+LOCAL_RUNS = 3
+STUTTER_SHARE = 0.08  # repeated pieces per Han or Hangul character; sound text has a third of it at most
 
 
 class Run(NamedTuple):
@@ -73,7 +76,7 @@ def main_language(count: Counter[str]) -> str | None:
     others = {name: number for name, number in count.items() if name not in ("han", "kana")}
     top = max(others, key=lambda name: (others[name], name), default=None)
     if top is None or east > others[top]:
-        return "ja" if count["kana"] >= _JAPANESE_KANA_SHARE * east else "zh"
+        return "ja" if count["kana"] >= JAPANESE_KANA_SHARE * east else "zh"
     return "ko" if top == "hangul" else top
 
 
@@ -99,6 +102,16 @@ def common() -> frozenset[str]:
     """
     han = _characters("gb2312", 0xB0, 0xD7) | _characters("euc_jp", 0xB0, 0xCF) | _characters("big5", 0xA4, 0xC6)
     return han | _characters("euc_kr", 0xB0, 0xC8)
+
+
+def local_language(found: list[Run], count: Counter[str]) -> str | None:
+    """`main_language`, but a text full of Latin names and terms has the language whose script comes again and again in it."""
+    main = main_language(count)
+    if main != "latin":
+        return main
+    often = Counter(run.script for run in found)
+    local = {name: number for name, number in count.items() if name != "latin" and number >= LOCAL_SHARE * count.total() and often[name] >= LOCAL_RUNS}
+    return main_language(Counter(local)) if local else main
 
 
 def simplified_count(text: str) -> int:

@@ -1,0 +1,220 @@
+"""Which texts beyond ASCII deserve an exact look for garbage: a compiled pass over code points.
+
+The pass knows nothing about sentences. It counts letters per script and the few combinations without which `detector.signals.garbage` finds nothing in a
+text, so it may only leave out sound texts (a test holds it to that). Importing this module imports numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from detector.signals import mojibake
+from detector.signals.scripts import JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, only_simplified
+
+CHUNK_CHARACTERS = 1 << 18  # a megabyte of code points at a time
+NAMES = ("", *SCRIPTS)
+LATIN, HAN, KANA, HANGUL, CYRILLIC = (NAMES.index(name) for name in ("latin", "han", "kana", "hangul", "cyrillic"))
+UNCOMMON, SIMPLIFIED, HALFWIDTH, ACCENT, HIGH, ACCENTED, CONTINUATION = (1 << place for place in range(7))
+_PLANE = 1 << 16
+UNCOMMON_SHARE = mojibake.UNCOMMON_HINT_SHARE
+
+
+class Tables(NamedTuple):
+    """Per code point of the basic plane: the script (place in `NAMES`, 0 for no letter) and the properties above as bits."""
+
+    script: NDArray[np.uint8]
+    bits: NDArray[np.uint8]
+
+
+@cache
+def tables() -> Tables:
+    """Tables made from the same definitions that the exact rules use."""
+    script = np.zeros(_PLANE, np.uint8)
+    bits = np.zeros(_PLANE, np.uint8)
+    for number, letters in enumerate(SCRIPTS.values(), start=1):
+        for first, last in _ranges(letters):
+            script[first : min(last, _PLANE - 1) + 1] = number
+    known = np.zeros(_PLANE, np.bool_)
+    known[[ord(character) for character in common()]] = True
+    for first, last in ((0x4E00, 0x9FFF), (0xAC00, 0xD7A3)):
+        bits[first : last + 1] |= np.where(known[first : last + 1], 0, UNCOMMON).astype(np.uint8)
+    _mark(bits, "".join(only_simplified()), SIMPLIFIED)
+    _mark(bits, "".join(map(chr, range(0xFF66, 0xFF9E))), HALFWIDTH)
+    _mark(bits, mojibake.accents_in_eastern_encodings(), ACCENT)
+    _mark(bits, mojibake.WINDOWS_1252 + "".join(map(chr, range(0x80, 0x100))), HIGH)
+    _mark(bits, "".join(map(chr, range(0xC0, 0x100))), ACCENTED)
+    _mark(bits, bytes(code for code in range(0x80, 0xC0)).decode("cp1251", "ignore"), CONTINUATION)
+    return Tables(script, bits)
+
+
+def _mark(bits: NDArray[np.uint8], characters: str, what: int) -> None:
+    bits[[ord(character) for character in characters]] |= np.uint8(what)
+
+
+def _ranges(letters: str) -> list[tuple[int, int]]:
+    """First and last code points of a character class's parts."""
+    found = []
+    place = 0
+    while place < len(letters):
+        spread = place + 2 < len(letters) and letters[place + 1] == "-"
+        found.append((ord(letters[place]), ord(letters[place + 2 if spread else place])))
+        place += 3 if spread else 1
+    return found
+
+
+def suspicious(texts: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
+    """For each text whether it needs an exact look, and its main script beside Latin (place in `NAMES`; 0: none). Never raises on any text."""
+    suspect = np.zeros(len(texts), np.bool_)
+    local = np.zeros(len(texts), np.uint8)
+    first = 0
+    while first < len(texts):
+        last, size = first, 0
+        while last < len(texts) and (size == 0 or size + len(texts[last]) <= CHUNK_CHARACTERS):
+            size += len(texts[last])
+            last += 1
+        points = np.frombuffer("".join(texts[first:last]).encode("utf-32-le", "surrogatepass"), np.uint32)
+        starts = np.zeros(last - first + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, texts[first:last]), np.int64, last - first), out=starts[1:])
+        table = tables()
+        _judge(points, starts, table.script, table.bits, suspect[first:last], local[first:last])
+        first = last
+    return suspect, local
+
+
+@njit(cache=True, nogil=True)
+def _same(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, begin: int, length: int, gap: int) -> bool:
+    """The `length` letters that end at `at` stand once more before them, `gap` characters apart; all are Han or Hangul."""
+    if at - 2 * length - gap + 1 < begin:
+        return False
+    for place in range(length):
+        point = points[at - place]
+        if point != points[at - place - length - gap] or point >= _PLANE or (script[point] != HAN and script[point] != HANGUL):
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _stutters(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, begin: int) -> int:
+    """1 where the one to three letters that end at `at` stand once more right before them, or one blank or comma before."""
+    for length in range(1, 4):
+        if at - length < begin:
+            return 0
+        if _same(points, script, at, begin, length, 0):
+            return 1
+        gap = points[at - length]
+        if (gap == 32 or gap == 44) and _same(points, script, at, begin, length, 1):  # compiled: two comparisons
+            return 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def _judge(
+    points: NDArray[np.uint32],
+    starts: NDArray[np.int64],
+    script: NDArray[np.uint8],
+    bits: NDArray[np.uint8],
+    suspect: NDArray[np.bool_],
+    local: NDArray[np.uint8],
+) -> None:
+    for row in range(len(starts) - 1):
+        begin, end = starts[row], starts[row + 1]
+        count = np.zeros(32, np.int64)
+        runs = np.zeros(32, np.int64)
+        simplified = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = 0
+        strange = False
+        before = np.int64(0)
+        for at in range(begin, end):
+            point = points[at]
+            if point < 128:  # most characters of most texts: letters are counted, nothing else is looked at
+                before = np.int64(0)
+                if 97 <= point <= 122 or 65 <= point <= 90:
+                    latin_letters += 1
+                    before = np.int64(LATIN)
+                accented = high = 0
+                continue
+            if 0x4E00 <= point <= 0x9FFF or 0xAC00 <= point <= 0xD7A3:  # most characters of East Asian texts
+                hangul = point >= 0xAC00
+                if hangul:
+                    hanguls += 1
+                    runs[HANGUL] += before != HANGUL
+                else:
+                    hans += 1
+                    runs[HAN] += before != HAN
+                mark = bits[point]
+                if mark:
+                    simplified += (mark & SIMPLIFIED) != 0
+                    uncommon += (mark & UNCOMMON) != 0
+                    accents += (mark & ACCENT) != 0 and at > begin and 97 <= points[at - 1] <= 122
+                if at - begin >= 4:
+                    last = points[at - 1]
+                    if point == last or point == points[at - 2] or point == points[at - 3] or point == points[at - 4]:
+                        stutters += _stutters(points, script, at, begin)
+                    if last == 32 and at + 2 < end and points[at + 1] == 32 and 97 <= points[at + 2] <= 122 and 97 <= points[at - 2] <= 122:
+                        singles += 1
+                    strange |= last == 0x9983 and not hangul
+                elif at > begin:
+                    stutters += _stutters(points, script, at, begin)
+                    strange |= points[at - 1] == 0x9983 and not hangul
+                    if at - 2 >= begin and points[at - 1] == 32 and at + 2 < end and points[at + 1] == 32 and 97 <= points[at + 2] <= 122:
+                        singles += 97 <= points[at - 2] <= 122
+                before = np.int64(HANGUL if hangul else HAN)
+                accented = high = 0
+                continue
+            if point >= _PLANE:
+                this, what = np.int64(HAN if 0x20000 <= point <= 0x3134F else 0), np.int64(0)
+            else:
+                this, what = np.int64(script[point]), np.int64(bits[point])
+            if this:
+                count[this] += 1
+                if this != before:
+                    runs[this] += 1
+            high = high + 1 if what & HIGH else 0
+            if high >= 6:
+                strange = True
+            accented = accented + 1 if what & ACCENTED else 0
+            if accented == 4:
+                words += 1
+            if what & ACCENT and at > begin and 97 <= points[at - 1] <= 122:
+                accents += 1
+            if this == CYRILLIC and at + 1 < end and 97 <= points[at + 1] <= 122:
+                strange = True
+            if what & CONTINUATION and at > begin:
+                lead = points[at - 1]
+                if lead in (0x420, 0x421) or (at - 1 > begin and 0x430 <= points[at - 2] <= 0x43F and lead < _PLANE and bits[lead] & CONTINUATION):
+                    broken += 1
+                if (lead == 0x432 and point == 0x402) or (lead == 0x440 and point == 0x45F):
+                    strange = True
+            if this in (HAN, HANGUL):  # rare ones: extensions, iteration mark, conjoining letters
+                stutters += _stutters(points, script, at, begin)
+            elif what & HALFWIDTH:
+                halfwidth += 1
+            before = this
+        count[LATIN] += latin_letters
+        count[HAN] += hans
+        count[HANGUL] += hanguls
+        east = hans + hanguls
+        heaviest, scripts, weight, total, often = 0, 0, 0, 0, 0
+        for number in range(1, 32):
+            if count[number]:
+                mass = count[number] * (3 if number in (HAN, KANA, HANGUL) else 1)
+                total += mass
+                if number != LATIN:
+                    scripts += 1
+                    often += runs[number]
+                    if mass > weight:
+                        heaviest, weight = number, mass
+        both = count[HAN] > 0 and count[KANA] > 0
+        if both:
+            scripts -= 1
+        latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < LOCAL_SHARE * total or often < LOCAL_RUNS or both)
+        chinese = both and (simplified >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
+        wrong = strange or words >= 3 or accents >= 3 or broken >= 4 or halfwidth >= 3 or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
+        scrambled = singles >= 4 or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
+        suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled
+        local[row] = KANA if both else heaviest
