@@ -35,8 +35,8 @@ def _messages(chat: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     if not history:
         return listed
     found: list[Mapping[str, Any]] = [{"id": key, **message} for key, message in history.items() if isinstance(message, dict)]
-    known = {message.get("id") for message in found}
-    return found + [message for message in listed if message.get("id") not in known]
+    known = {str(message.get("id")) for message in found}
+    return found + [message for message in listed if str(message.get("id")) not in known]
 
 
 def _recognise(body: Json) -> str | None:
@@ -66,7 +66,7 @@ def _records(body: Mapping[str, Any]) -> Iterator[Record]:
     session, user = text(body.get("id")), text(body.get("user_id"))
     parameters = mapping(chat.get("params"))
     messages = _messages(chat)
-    asked = {message.get("id"): message for message in messages}
+    asked = {str(message.get("id")): message for message in messages}
     for message in messages:
         if message.get("role") != "assistant":
             continue
@@ -75,7 +75,7 @@ def _records(body: Mapping[str, Any]) -> Iterator[Record]:
         cap = parameters.get("max_tokens")
         if isinstance(cap, int) and not isinstance(cap, bool) and cap > 0:
             record.max_tokens = cap
-        question = asked.get(message.get("parentId"), {}).get("content")
+        question = asked.get(str(message.get("parentId")), {}).get("content")
         record.user_text = question if isinstance(question, str) else None
         infer_length(record)
         yield record

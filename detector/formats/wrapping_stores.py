@@ -107,7 +107,7 @@ def _cloud_watch(body: Mapping[str, Any]) -> list[Inner] | None:
     if (
         isinstance(results, list)
         and results
-        and all(isinstance(row, list) and all(isinstance(cell, dict) and "field" in cell for cell in row) for row in results)
+        and all(isinstance(row, list) and all(isinstance(cell, dict) and isinstance(cell.get("field"), str) for cell in row) for row in results)
     ):
         return [({cell["field"]: cell.get("value") for cell in row}, {}) for row in results]
     return None
