@@ -43,6 +43,9 @@ BUILT_IN = (
 ).reshape(-1)
 _PRIOR_SERIES = 10.0  # chosen between 1 and 40 on tuning seeds, where it hardly matters
 _ROUNDS = 15
+# A past window that would itself have been tested for a spike may have been an incident that nobody labelled: with this chance its count says nothing of the
+# noise, and is drawn from five times the rate, widely. Without it one incident makes a series look noisy for two weeks and hides the next one.
+_INCIDENT_CHANCE, _INCIDENT_RATIO, _INCIDENT_SPREAD = 1e-3, 5.0, 1.0
 _CARRIED_FLOOR = 1e-6  # longer windows may overrule shorter ones, however sure those are
 _STEP_DOWN, _STEP_UP, _STEP_MASS = 2, 1, 0.9
 _NEGLIGIBLE = 1e-9  # weights below it can't matter at the tail probabilities that are asked for
@@ -107,11 +110,25 @@ class Dispersion:
                     row, column = rows[low : low + _CHUNK], columns[low : low + _CHUNK]
                     mean = np.maximum(requests[row, column] * known.rate[row, column], 1e-6)
                     ratio = CELL_CLUSTERING[:, None] * (1 + mean / (known.events[row, column] + 1)) + CELL_SPREAD[:, None] * mean
-                    values = log_pmf(flagged[row, column].astype(np.float64), mean, ratio)
+                    values = _robust(flagged[row, column].astype(np.float64), mean, ratio)
                     first = np.flatnonzero(np.diff(row, prepend=-1))  # rows ascend, so those of one series stand together
                     result[row[first]] += np.add.reduceat(values, first, axis=1).T
             self._likelihoods[key] = result
         return self._likelihoods[key]
+
+
+def _robust(count: Floats, mean: Floats, ratio: Floats) -> Floats:
+    """Log likelihood of windows, (cells, n), for `ratio` = variance / mean; a window that sticks out may have been an incident."""
+    values = log_pmf(count, mean, ratio)
+    odd = np.flatnonzero(_sticks_out(count, mean))
+    incident = mean[odd] * _INCIDENT_RATIO
+    values[:, odd] = np.logaddexp(values[:, odd], np.log(_INCIDENT_CHANCE) + log_pmf(count[odd], incident, 1 + _INCIDENT_SPREAD * incident[None]))
+    return values
+
+
+def _sticks_out(count: Floats, mean: Floats) -> npt.NDArray[np.bool_]:
+    """Where a count is so far above its mean that it would be tested for a spike (the defaults of `spike`'s evidence gate)."""
+    return np.asarray((count >= 4) & (count >= 2 * mean) & (count - mean >= 3))
 
 
 def weigh(likelihood: Floats, informed: npt.NDArray[np.bool_], built_in: Floats = BUILT_IN) -> Floats:
