@@ -29,6 +29,7 @@ OVERLAP = 1 << 14
 LONGEST_PERIOD = 1 << 14
 GRAM = 8
 _LAGS = 6  # periods tried per window
+_LAG_LEAST = 96  # grams at one distance that make it worth trying: a third of the shortest run
 _GRAM_MISS, _PERIOD_MISS = 4, 5
 _SEED = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci hashing
 
@@ -36,8 +37,8 @@ SHORTEST = 36  # bytes: shorter texts are never called a loop
 MASS4_LEAST, MASS3_LEAST, RUN_LEAST, COPIES_LEAST = 160, 800, 300, 1.35  # weakest measurement that `signals.repetition` calls a loop
 TAIL_LEAST, TAIL_COPIES_LEAST, TAIL_PERIOD = 32, 2.5, 128  # the same for exact repeats at the very end
 _SITE, _STRIDE, _SEEN = 24, 4, 20  # bytes between sites, between remembered places, bytes that a site reads
-_SITES_ANY, _SITES_SAME = 8, 4  # sites in a row that stood anywhere before; at one distance, or nearer than `_NEAR`
-_NEAR = 64
+_SITES_ANY, _SITES_SAME = 8, 3  # sites in a row that stood anywhere before; at one distance, which is then followed byte by byte
+_FOLLOWED = 120  # bytes that must equal those one distance before, around such sites
 _SEED2 = np.uint64(0xC2B2AE3D27D4EB4F)  # xxHash64's second prime
 
 # columns of a measurement
@@ -45,9 +46,8 @@ MASS4, START4, END4, MASS3, START3, END3, RUN, LAG, RUN_START, RUN_END = range(1
 
 
 class Workspace(NamedTuple):
-    """Tables that the kernels reuse from text to text; `keys` and `cells` form an open-addressing hash table, stamped by generation."""
+    """Tables that the kernels reuse from text to text; `cells` is a hash table stamped by `generation`, `sites` one that is cleared."""
 
-    keys: NDArray[np.uint64]
     cells: NDArray[np.uint64]
     lags: NDArray[np.int32]
     generation: NDArray[np.uint64]
@@ -57,9 +57,7 @@ class Workspace(NamedTuple):
 def workspace() -> Workspace:
     """A fresh workspace: about 2.7 MB."""
     slots = 2 * WINDOW
-    return Workspace(
-        np.zeros(slots, np.uint64), np.zeros(slots, np.uint64), np.zeros(LONGEST_PERIOD + 1, np.int32), np.zeros(1, np.uint64), np.zeros(slots, np.uint32)
-    )
+    return Workspace(np.zeros(2 * slots, np.uint64), np.zeros(LONGEST_PERIOD + 1, np.int32), np.zeros(1, np.uint64), np.zeros(slots, np.uint32))
 
 
 _local = threading.local()
@@ -91,81 +89,81 @@ def stretch(buffer: Bytes, begin: int, end: int, lag: int) -> tuple[int, int, in
 
 
 @njit(cache=True, nogil=True)
-def measure(
-    buffer: Bytes, begin: int, end: int, keys: NDArray[np.uint64], cells: NDArray[np.uint64], lags: NDArray[np.int32], generation: NDArray[np.uint64]
-) -> NDArray[np.int64]:
-    """Masses and best period of one window `buffer[begin:end]` of at most `WINDOW` bytes; offsets are relative to `buffer`."""
+def measure(buffer: Bytes, begin: int, end: int, cells: NDArray[np.uint64], lags: NDArray[np.int32], generation: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Masses and best period of one window `buffer[begin:end]` of at most `WINDOW` bytes; offsets are relative to `buffer`.
+
+    The hash table is open-addressed; a cell holds a stamp (12 bits), a tag of the gram (24), how often it was seen (11, saturated) and where last (17).
+    """
     result = np.zeros(10, np.int64)
     size = end - begin
     if size < 2 * GRAM:
         return result
-    slots = 1024
-    while slots < 2 * size:
+    slots, shift = 1024, np.uint64(54)
+    while slots < 4 * size and slots < len(cells):
         slots *= 2
-    shift = np.uint64(64)
-    rest = slots
-    while rest > 1:
-        rest >>= 1
         shift -= np.uint64(1)
-    mask = np.int64(slots - 1)
+    mask = np.uint64(slots - 1)
     stamp = generation[0] + np.uint64(1)
-    if stamp >> np.uint64(24) != 0:
+    if stamp >= np.uint64(1 << 12):
         cells[:] = 0
         stamp = np.uint64(1)
     generation[0] = stamp
     top_lag = min(size, len(lags) - 1)
-    lags[: top_lag + 1] = 0
-    word = np.uint64(0)
-    for at in range(begin, begin + GRAM - 1):
-        word = (word >> np.uint64(8)) | (np.uint64(buffer[at]) << np.uint64(56))
-    sum4 = sum3 = 0
-    first4 = first3 = begin
-    for at in range(begin, end - GRAM + 1):
-        word = (word >> np.uint64(8)) | (np.uint64(buffer[at + GRAM - 1]) << np.uint64(56))
-        slot = np.int64((word * _SEED) >> shift)
+    lags[: top_lag + 1] = 0  # lag 0 stays 0: it stands for none
+    sum4 = sum3 = best4 = best3 = 0
+    first4 = first3 = 0
+    origin = np.uint64(begin)
+    for place in range(size - GRAM + 1):
+        word = word_at(buffer, origin + np.uint64(place))
+        mixed = word * _SEED
+        slot = mixed >> shift
+        label = (stamp << np.uint64(24)) | ((mixed >> np.uint64(8)) & np.uint64(0xFFFFFF))
         cell = cells[slot]
-        while (cell >> np.uint64(40)) == stamp and keys[slot] != word:
-            slot = (slot + 1) & mask
+        while cell >> np.uint64(28) != label and cell >> np.uint64(52) == stamp:
+            slot = (slot + np.uint64(1)) & mask
             cell = cells[slot]
         seen = 0
-        if (cell >> np.uint64(40)) == stamp:
-            seen = np.int64((cell >> np.uint64(20)) & np.uint64(0xFFFFF))
-            lag = (at - begin) - np.int64(cell & np.uint64(0xFFFFF))
-            if lag <= top_lag:
+        if cell >> np.uint64(28) == label:
+            seen = np.int64((cell >> np.uint64(17)) & np.uint64(0x7FF))
+            lag = place - np.int64(cell & np.uint64(0x1FFFF))
+            if lag <= top_lag and lag > 1:  # runs of one character need no period
                 lags[lag] += 1
-        else:
-            keys[slot] = word
-        cells[slot] = (stamp << np.uint64(40)) | (np.uint64(seen + 1) << np.uint64(20)) | np.uint64(at - begin)
-        if seen >= 3:
-            sum4 += 1
-            if sum4 > result[MASS4]:
-                result[MASS4], result[START4], result[END4] = sum4, first4, at + GRAM
-        else:
-            sum4 -= _GRAM_MISS
-            if sum4 <= 0:
-                sum4 = 0
-                first4 = at + 1
-        if seen >= 2:
-            sum3 += 1
-            if sum3 > result[MASS3]:
-                result[MASS3], result[START3], result[END3] = sum3, first3, at + GRAM
-        else:
-            sum3 -= _GRAM_MISS
-            if sum3 <= 0:
-                sum3 = 0
-                first3 = at + 1
-    for _ in range(_LAGS if RUN_LEAST < size else 0):
-        lag = 0
-        for candidate in range(1, top_lag + 1):
-            if lags[candidate] > lags[lag]:
-                lag = candidate
-        if lag == 0 or lags[lag] < 24:
-            break
-        lags[lag] = 0
-        run, run_start, run_end = stretch(buffer, begin, end, lag)
-        if run > result[RUN] + result[RUN] // 64:  # a multiple of the period must not win by a hair
-            result[RUN], result[LAG], result[RUN_START], result[RUN_END] = run, lag, run_start, run_end
+        cells[slot] = (label << np.uint64(28)) | (np.uint64(min(seen + 1, 0x7FF)) << np.uint64(17)) | np.uint64(place)
+        sum4 = max(0, sum4 + (1 if seen >= 3 else -_GRAM_MISS))
+        first4 = place + 1 if sum4 == 0 else first4
+        if sum4 > best4:
+            best4 = sum4
+            result[START4], result[END4] = begin + first4, begin + place + GRAM
+        sum3 = max(0, sum3 + (1 if seen >= 2 else -_GRAM_MISS))
+        first3 = place + 1 if sum3 == 0 else first3
+        if sum3 > best3:
+            best3 = sum3
+            result[START3], result[END3] = begin + first3, begin + place + GRAM
+    result[MASS4], result[MASS3] = best4, best3
+    if size > RUN_LEAST:
+        _best_period(buffer, begin, end, lags, top_lag, result)
     return result
+
+
+@njit(cache=True, nogil=True)
+def _best_period(buffer: Bytes, begin: int, end: int, lags: NDArray[np.int32], top_lag: int, result: NDArray[np.int64]) -> None:
+    """Tries the `_LAGS` commonest distances and writes the period with the largest stretch into a measurement."""
+    chosen = np.zeros(_LAGS, np.int64)
+    least = _LAG_LEAST
+    for lag in range(1, top_lag + 1):
+        if lags[lag] >= least:
+            place = _LAGS - 1
+            while place > 0 and lags[chosen[place - 1]] < lags[lag]:
+                chosen[place] = chosen[place - 1]
+                place -= 1
+            chosen[place] = lag
+            if chosen[_LAGS - 1] > 0:
+                least = max(least, lags[chosen[_LAGS - 1]] + 1)
+    for lag in chosen:
+        if lag > 0:
+            run, run_start, run_end = stretch(buffer, begin, end, lag)
+            if run > result[RUN] + result[RUN] // 64:  # a multiple of the period must not win by a hair
+                result[RUN], result[LAG], result[RUN_START], result[RUN_END] = run, lag, run_start, run_end
 
 
 @njit(cache=True, nogil=True)
@@ -192,6 +190,23 @@ def _gram16(buffer: Bytes, at: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
+def _follows(buffer: Bytes, begin: int, end: int, at: int, lag: int) -> bool:
+    """True when at least `_FOLLOWED` bytes around `at` equal those `lag` before, a differing byte costing as in `stretch`."""
+    total = 0
+    for way in (-1, 1):
+        best = current = 0
+        here = at if way > 0 else at - 1
+        while begin + lag <= here < end and current > best - 4 * _PERIOD_MISS:
+            current += 1 if buffer[here] == buffer[here - lag] else -_PERIOD_MISS
+            best = max(best, current)
+            if total + best >= _FOLLOWED:
+                return True
+            here += way
+        total += best
+    return False
+
+
+@njit(cache=True, nogil=True)
 def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) -> bool:
     """True when enough sites in a row of `buffer[begin:end]` (at most `WINDOW` bytes) stood earlier in it: see the module's text."""
     size = end - begin
@@ -214,13 +229,17 @@ def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) 
                 lag = min(lag, np.int64(at - origin) + step - np.int64(entry & np.uint32(0x1FFFF)))
         if lag < 1 << 30:
             anywhere += 1
-            if lag == previous or lag <= _NEAR:
-                same += 1
-            elif same > 0:
-                same -= 1
-            if anywhere >= _SITES_ANY or same >= _SITES_SAME:
+            if anywhere >= _SITES_ANY:
                 return True
-            previous = lag
+            if lag == previous:
+                same += 1
+                if same >= _SITES_SAME:
+                    if _follows(buffer, begin, end, np.int64(at), lag):
+                        return True
+                    same = 0
+            else:
+                same = max(0, same - 1)
+                previous = lag
         else:
             anywhere = max(0, anywhere - 2)
             same = max(0, same - 1)
@@ -258,7 +277,6 @@ def suspicious(
     buffer: Bytes,
     begin: int,
     end: int,
-    keys: NDArray[np.uint64],
     cells: NDArray[np.uint64],
     lags: NDArray[np.int32],
     generation: NDArray[np.uint64],
@@ -273,7 +291,7 @@ def suspicious(
     while last > begin:
         first = max(begin, last - WINDOW)
         if sites_recur(buffer, first, last, sites):
-            found = measure(buffer, first, last, keys, cells, lags, generation)
+            found = measure(buffer, first, last, cells, lags, generation)
             if found[MASS4] > MASS4_LEAST or found[MASS3] > MASS3_LEAST or (found[RUN] >= RUN_LEAST and found[RUN] >= COPIES_LEAST * found[LAG]):
                 return True
         if first == begin:
@@ -286,7 +304,6 @@ def suspicious(
 def suspicious_rows(
     buffer: Bytes,
     starts: NDArray[np.int64],
-    keys: NDArray[np.uint64],
     cells: NDArray[np.uint64],
     lags: NDArray[np.int32],
     generation: NDArray[np.uint64],
@@ -295,5 +312,5 @@ def suspicious_rows(
     """`suspicious` for every row of a joined buffer."""
     result = np.zeros(len(starts) - 1, np.bool_)
     for row in range(len(starts) - 1):
-        result[row] = suspicious(buffer, starts[row], starts[row + 1], keys, cells, lags, generation, sites)
+        result[row] = suspicious(buffer, starts[row], starts[row + 1], cells, lags, generation, sites)
     return result

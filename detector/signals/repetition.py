@@ -71,7 +71,7 @@ def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
     last = size
     while last > 0:
         first = max(0, last - loops.WINDOW)
-        found = loops.measure(buffer, first, last, *space[:4]).tolist()
+        found = loops.measure(buffer, first, last, *space[:3]).tolist()
         mass4, start4, end4, mass3, start3, end3, run, lag, run_start, run_end = found
 
         def weight(mass: int, start: int, end: int, reach: int) -> float:
