@@ -13,12 +13,14 @@ MOST_HOPS = 64  # channel hops that are looked at
 
 # gpt-oss with skip_special_tokens: "analysis" + text + "assistantfinal" + text (Augustas11/macprovider#743); hops are glued on at least one side.
 _HOP = re.compile(
-    r"(?<![A-Za-z_.#$@-])(?:analysis)?(?<![A-Z])assistant(?:final|analysis|commentary)(?=[^\W_]|[ \t]?to=|\s*[\[{(\"'*#`~$<-]|\n)|(?<=\S)assistant(?:final|analysis|commentary)(?=[^\s.(=,;:)\]\"'`_-]|\n|\Z)"
+    r"(?<![A-Za-z_.#$@-])(?:analysis)?(?<![A-Z])assistant(?:final|analysis|commentary)(?=[^\W_]|[ \t]?to="
+    r"|\s*[\[{(\"'*#`~$<-]|\n)|(?<=\S)assistant(?:final|analysis|commentary)(?=[^\s.(=,;:)\]\"'`_-]|\n|\Z)"
 )
 _LEAD = re.compile(r"\s{0,8}(analysis|commentary)(?=[A-Z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(\w*)(.?.?)", re.S)
 # Gemma and Gemini: the thought channel's name and nothing that closes it (livekit/agents#6942, raullenchai/Rapid-MLX#447).
 _THOUGHT = re.compile(
-    r"\s{0,8}thought(?:s?(?P<line>[ \t]*\n\s*\S)|(?P<marks>\[\]|\(\)|\{\})|(?P<spaced>[ \t]+(?:The user|User (?:asks|wants|is)|We need|I need to|Okay,|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|[^\x00-\x7f\s])))",
+    r"\s{0,8}thought(?:s?(?P<line>[ \t]*\n\s*\S)|(?P<marks>\[\]|\(\)|\{\})|(?P<spaced>[ \t]+(?:The user|User (?:asks|wants|is)|We need|I need to|Okay,"
+    r"|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|[^\x00-\x7f\s])))",
     re.S,
 )
 _KOREAN_PARTICLE = re.compile(

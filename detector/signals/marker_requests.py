@@ -7,12 +7,17 @@ import re
 from detector.record import Record
 
 _ASKS = re.compile(
-    r"(?i)\b(?:use|using|wrap|wrapped|put|write|respond|reply|answer (?:in|with|inside|as)|return|enclosed?|surround|format|emit|start with|begin with|end with|generate|include|insert|print|show|repeat|echo|give|copy|quote"
-    r"|convert|translate|fix|complete|continue|edit|rewrite|refactor|add|keep|preserve|xml|inside|within|verwende|schreibe|setze|antworte|gib|utilise[rz]?|écri[st]|mets|usa|escribe|pon|devuelve|scrivi|используй|напиши)\b"
-    r"|사용|감싸|넣어|넣고|쓰고|작성|출력해|써 ?줘|형식|적어|적고|반복|그대로|用|使用|放在|包裹|写|寫|输出|輸出|格式|重复|囲|使って|出力|書い|形式|繰り返"
+    r"(?i)\b(?:use|using|wrap|wrapped|put|write|respond|reply|answer (?:in|with|inside|as)|return|enclosed?|surround|format|emit|start with|begin with"
+    r"|end with|generate|include|insert|print|show|repeat|echo|give|copy|quote"
+    r"|convert|translate|fix|complete|continue|edit|rewrite|refactor|add|keep|preserve|xml|inside|within|verwende|schreibe|setze|antworte|gib|utilise[rz]?"
+    r"|écri[st]|mets|usa|escribe|pon|devuelve|scrivi|используй|напиши)\b"
+    r"|사용|감싸|넣어|넣고|쓰고|작성|출력해|써 ?줘|형식|적어|적고|반복|그대로"
+    r"|用|使用|放在|包裹|写|寫|输出|輸出|格式|重复|囲|使って|出力|書い|形式|繰り返"
 )
 _TEMPLATE_TALK = re.compile(
-    r"(?i)chat ?ml|chat ?template|special tokens?|control tokens?|prompt (?:template|format)|tokeni[sz]er|stop tokens?|\b[BE]OS\b|챗 ?템플릿|특수 ?토큰|聊天模板|特殊标记|特殊符|チャットテンプレート|特殊トークン"
+    r"(?i)chat ?ml|chat ?template|special tokens?|control tokens?|prompt (?:template|format)|tokeni[sz]er|stop tokens?|\b[BE]OS\b"
+    r"|챗 ?템플릿|특수 ?토큰|聊天模板|特殊标记"
+    r"|特殊符|チャットテンプレート|特殊トークン"
 )
 _NATIVE = re.compile(r"(?i)\A(?:[<\[◁]/?(?:mm:|seed:)?think[>\]▷]|<[|｜])")
 

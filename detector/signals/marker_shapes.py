@@ -3,6 +3,8 @@
 Every pattern begins with a literal or a small set of characters and holds bounded repeats only, so that a search is linear and quick.
 """
 
+# ruff: noqa: E501 - tables of patterns, one alternative of a kind a line
+
 from __future__ import annotations
 
 import re
@@ -55,7 +57,8 @@ SHAPES: tuple[Shape, ...] = (
     Shape("half token", "special", "half", ("|",), re.compile(rf"\|(?<![\w<|]\|){_ROLES}\|(?!\w+\|)>?")),
     Shape("sentence token", "special", "eos", ("<s>", "</s>"), re.compile(r"</?s>")),
     Shape("word token", "special", "pad", ("<",), re.compile(
-        r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|(?:start|end)_of_(?:turn|image|audio|video|utterance|text|sentence|role|file|message|speech|document|chunk|header)|unused\d{1,4}|extra_id_\d{1,4}|SPECIAL_\d{1,5}"
+        r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|(?:start|end)_of_(?:turn|image|audio|video|utterance|text|sentence"
+        r"|role|file|message|speech|document|chunk|header)|unused\d{1,4}|extra_id_\d{1,4}|SPECIAL_\d{1,5}"
         r"|reserved(?:_special_token|_token)?_\d{1,5}|0x[0-9A-Fa-f]{2}|fim_(?:prefix|suffix|middle|pad)|PRE|SUF|MID|image_soft_token|IMG_CONTEXT|_(?:user|bot|end|start))>")),
     Shape("bracket token", "special", "turn", ("[",), re.compile(
         r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|IMG_BREAK|IMG_END|gMASK|PAD|UNK|BOS|EOS)\]|\[(?:CLS|SEP)\]")),
@@ -77,6 +80,8 @@ _ROLE_WORDS: tuple[tuple[Role, re.Pattern[str]], ...] = (
     ("bos", re.compile(r"(?i)^<s>$|bos|begin_?▁?of_?▁?(?:text|sentence)|sop|gMASK|CLS")),
     ("eos", re.compile(r"(?i)^</s>$|eos|end_?▁?of_?▁?(?:text|sentence)|eop|SEP")),
 )
+
+_END_WORD = re.compile(r"(?i)</|end|stop|close|finish")
 
 
 @cache
@@ -136,12 +141,20 @@ def _hit(match: re.Match[str], shape: Shape, known: dict[str, Marker]) -> Hit:
     if marker is not None:
         return Hit(match.start(), match.end(), marker.role, marker.family, marker.literal)
     role = shape.role
-    if shape.kind == "think":
-        closes = "slash" in shape.pattern.groupindex and match.group("slash") is not None
-        if (closes and (match.group("slash") == "/" or shape.name in ("gemma channel", "medgemma"))) or (shape.name == "bracket tag" and literal.startswith("[/")) or (shape.name == "pipe tag" and re.search(r"(?i)</|end|stop|close|finish", literal)) or (shape.name == "half tag" and literal.lstrip().startswith(("</", "/"))):
-            role = "close"
-        elif "half" in shape.name:
-            role = "open"
+    if shape.kind == "think" and _closes(match, shape, literal):
+        role = "close"
+    elif shape.kind == "think" and "half" in shape.name:
+        role = "open"
     elif shape.name in ("pipe token", "wide token", "word token", "bracket token"):
         role = next((role for role, words in _ROLE_WORDS if words.search(literal)), role)
     return Hit(match.start(), match.end(), role, shape.name, shape.name)
+
+
+def _closes(match: re.Match[str], shape: Shape, literal: str) -> bool:
+    """A think marker that closes: a slash, a word such as END, or the closing one of an asymmetric pair."""
+    slash = match.group("slash") if "slash" in shape.pattern.groupindex else None
+    if slash == "/" or (slash is not None and shape.name in ("gemma channel", "medgemma")):
+        return True
+    if shape.name == "pipe tag":
+        return _END_WORD.search(literal) is not None
+    return literal.startswith(("</", "/", "[/"))

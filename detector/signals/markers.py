@@ -1,9 +1,12 @@
-"""The one table of marker literals and shapes: literals and what a text that holds one must hold.
+"""The one table of marker literals: what reasoning, template and tool markup looks like, and what every text that holds some of it must hold.
 
-`MARKERS` names each known literal with family, role, the engines or models that use it, and a public report or source; `detector.signals.marker_shapes`
-finds them and their variants in a text. `HINTS` are what the byte scan looks for: every text that holds something of the table holds one of them. A custom end-of-thinking string comes from `SignalOptions.think_markers`, not from here.
-Sources: v# = vllm-project/vllm, s# = sgl-project/sglang, others in full; "template" = the family's published chat template or tokenizer configuration.
+`MARKERS` names each known literal with family, role, the engines or models that use it, and a public report or source;
+`detector.signals.marker_shapes` finds them and their variants in a text. `HINTS` are what the byte scan looks for: every text that holds something of the
+table holds one of them. A custom end-of-thinking string comes from `SignalOptions.think_markers`, not from here. Sources: v# = vllm-project/vllm,
+s# = sgl-project/sglang, others in full; "template" = the family's published chat template or tokenizer configuration.
 """
+
+# ruff: noqa: E501 - tables, one family a line
 
 from __future__ import annotations
 

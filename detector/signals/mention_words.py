@@ -1,17 +1,22 @@
 """Words around a marker that show a sentence speaks of it, in the languages that answers come in. Patterns only; `mentions` says when each counts."""
 
+# ruff: noqa: E501 - tables of patterns, one alternative of a kind a line
+
 from __future__ import annotations
 
 import re
 
 # Nouns that name a marker whatever else the text is about, and nouns that do so only in a text about models and parsers.
 _STRICT = (
-    r"(?:(?:[a-z]+-)?[Tt]ags?|TAGS?|[Tt]okens?|[Mm]arkers?|[Dd]elimiters?|[Ss]entinels?|[Mm]arkup|(?:[Ss]top|[Ee]nd|[Cc]losing|[Oo]pening|[Ss]pecial|[Cc]ontrol) (?:sequences?|strings?|words?|characters?|elements?)"
-    r"|[Bb]alises?|[Jj]etons?|[Mm]arqueurs?|[Ee]tiquetas?|[Mm]arcador(?:es)?|[Mm]arcator[ei]|[Ee]tichett[ae]|Markierung(?:en)?|Trennzeichen|Zeichenfolgen?|Zeichenketten?"
+    r"(?:(?:[a-z]+-)?[Tt]ags?|TAGS?|[Tt]okens?|[Mm]arkers?|[Dd]elimiters?|[Ss]entinels?|[Mm]arkup|(?:[Ss]top|[Ee]nd|[Cc]losing|[Oo]pening|[Ss]pecial"
+    r"|[Cc]ontrol) (?:sequences?|strings?|words?|characters?|elements?)"
+    r"|[Bb]alises?|[Jj]etons?|[Mm]arqueurs?|[Ee]tiquetas?|[Mm]arcador(?:es)?|[Mm]arcator[ei]|[Ee]tichett[ae]|Markierung(?:en)?|Trennzeichen|Zeichenfolgen?"
+    r"|Zeichenketten?"
     r"|[Тт]ег\w{0,3}|[Тт]окен\w{0,3}|[Мм]аркер\w{0,3}|[Рр]азделител\w{0,3}|[Tt]hẻ|ký hiệu|[Ee]tiket\w{0,5}|[Bb]elirteç\w{0,5})"
 )
 _BROAD = (
-    r"(?:[Ss]eparators?|[Ee]lements?|[Ss]equences?|[Ss]trings?|[Ss]ymbols?|[Ll]iterals?|[Pp]laceholders?|[Pp]airs?|[Bb]rackets?|[Ww]rappers?|[Hh]eaders?|[Tt]emplates?|[Tt]yped?|[Mm]arks?|[Mm]arcas?"
+    r"(?:[Ss]eparators?|[Ee]lements?|[Ss]equences?|[Ss]trings?|[Ss]ymbols?|[Ll]iterals?|[Pp]laceholders?|[Pp]airs?|[Bb]rackets?|[Ww]rappers?|[Hh]eaders?"
+    r"|[Tt]emplates?|[Tt]yped?|[Mm]arks?|[Mm]arcas?"
     r"|[Ss]ubstrings?|[Pp]atterns?|[Ll]ines?|Zeichen|Kennung(?:en)?|[Сс]трок\w{0,3}|[Сс]имвол\w{0,3})"
 )
 _STRICT_CJK = r"(?:태그|토큰|마커|구분자|구분 기호|特殊符号|标签|標籤|标记|標記|令牌|分隔符|词元|詞元|タグ|トークン|マーカー|区切り)"
@@ -25,20 +30,54 @@ STRICT_AFTER = re.compile(rf"\A(?:[ \t-]{{1,2}}(?:[a-zà-ÿа-я]+[ \t]){{0,2}}(
 BROAD_AFTER = re.compile(rf"\A(?:[ \t-]{{1,2}}(?:[a-zà-ÿа-я]+[ \t]){{0,2}}{_BROAD}\b|[ \t]?[^\n.。!?<>，,]{{0,6}}{_BROAD_CJK})")
 NOUN_NEXT = re.compile(rf"\A(?:[ \t-](?:{_STRICT})\b|[ \t]?{_STRICT_CJK}(?!如下|：|:)|[ \t]?(?:という|라는|이라는))")
 
-ABOUT = re.compile(
-    r"(?i:tokeni[sz]er|chat ?template|\bparsers?\b|chatml|\bprompts?\b|special token|stop token|end token|\breasoning\b|fine-?tun|control token|\btokens?\b|\btags?\b|\bmarkers?\b|\bdelimiters?\b|\bBOS\b|\bEOS\b"
-    r"|\bregex|\bvocab|\bleak|\bharmony\b|gpt-oss|\bv?LLMs?\b|SGLang|llama\.cpp|\bMTP\b|speculative|stream(?:ed|ing)|detokeni|</?think|\[/?THINK|im_(?:start|end)|endoftext|eot_id)"
-    rf"|{_STRICT_CJK}|{_BROAD_CJK}|템플릿|파서|프롬프트|模板|解析|提示词|テンプレート|パーサ|プロンプト|推論|思考|추론|(?i:bloc|bloque|blocco|raisonnement|razonamiento|analyseur|рассужден|denkblock)"
+# What a text about models, parsers and tokens holds, in lower case: stems that say so wherever they stand, and words that need their boundaries.
+_ABOUT_STEMS = (
+    *("token", "template", "parser", "chatml", "reasoning", "fine-tun", "finetun", "delimiter", "harmony", "gpt-oss", "sglang", "llama.cpp", "speculative"),
+    *("streamed", "streaming", "<think", "</think", "[think", "[/think", "im_start", "im_end", "endoftext", "eot_id", "токен", "тег", "рассужден", "denkblock"),
+    *(
+        " bloc ",
+        "bloque",
+        "blocco",
+        "raisonnement",
+        "razonamiento",
+        "analyseur",
+        "태그",
+        "토큰",
+        "마커",
+        "구분자",
+        "문자열",
+        "특수문자",
+        "템플릿",
+        "파서",
+        "프롬프트",
+        "추론",
+    ),
+    *("标签", "標籤", "标记", "標記", "令牌", "分隔符", "词元", "詞元", "符号", "符號", "字符", "字串", "模板", "解析", "提示词", "思考", "推論"),
+    *("タグ", "トークン", "マーカー", "区切り", "記号", "文字列", "テンプレート", "パーサ", "プロンプト"),
 )
+_ABOUT_WORDS = ("tag", "marker", "bos", "eos", "regex", "vocab", "leak", "llm", "mtp", "prompt")
+_ABOUT_WORD = re.compile(r"\b(?:tags?|markers?|[be]os|regex\w*|vocab\w*|leak\w*|v?llms?|mtp|prompts?)\b")
+
+
+def is_about_markers(text: str) -> bool:
+    """A text, from which the markers themselves were taken, speaks of models, parsers, tokens or tags."""
+    lowered = text.lower()
+    if any(stem in lowered for stem in _ABOUT_STEMS):
+        return True
+    return any(word in lowered for word in _ABOUT_WORDS) and _ABOUT_WORD.search(lowered) is not None
+
 
 # Verbs that follow a marker when a sentence is about it; lower case, because an answer after a marker begins with a capital.
 SAYS = re.compile(
-    r"\A[ \t]+(?:is|are|was|were|means?|marks?|signals?|denotes?|indicates?|tells?|appears?|appeared|shows?|shown|should|must|can|cannot|will|would|may|might|ends?|starts?|begins?|closes?|opens?|separates?|comes?|gets?|got"
-    r"|has|had|does|never|always|stands?|leaks?|leaked|belongs?|wraps?|in|inside|at|from|into|when|if|before|after|ist|sind|bedeutet|markiert|steht|beendet|wird|est|sont|marque|signifie|indique|es|son|significa|indica|marca|è"
+    r"\A[ \t]+(?:is|are|was|were|means?|marks?|signals?|denotes?|indicates?|tells?|appears?|appeared|shows?|shown|should|must|can|cannot|will|would|may"
+    r"|might|ends?|starts?|begins?|closes?|opens?|separates?|comes?|gets?|got"
+    r"|has|had|does|never|always|stands?|leaks?|leaked|belongs?|wraps?|in|inside|at|from|into|when|if|before|after|ist|sind|bedeutet|markiert|steht|beendet"
+    r"|wird|est|sont|marque|signifie|indique|es|son|significa|indica|marca|è"
     r"|sono|é|são|означает|это)\b"
 )
 SAYS_STRONG = re.compile(
-    r"\A[ \t]+(?:opens?|closes?|marks|denotes|wraps|separates|means|stands for|öffnet|schließt|beendet|bedeutet|markiert|ouvre|ferme|marque|signifie|abre|cierra|marca|significa|fecha|apre|chiude|открывает|закрывает|означает|mở|đóng)\b"
+    r"\A[ \t]+(?:opens?|closes?|marks|denotes|wraps|separates|means|stands for|öffnet|schließt|beendet|bedeutet|markiert|ouvre|ferme|marque|signifie|abre"
+    r"|cierra|marca|significa|fecha|apre|chiude|открывает|закрывает|означает|mở|đóng)\b"
 )
 AFTERWARDS = re.compile(r"\A[ \t]?(?:이후|이전|앞의|뒤의|다음의|之后|之後|之前|のあと|の後|の前|以降|以前)")
 TOKEN_ID = re.compile(r"\A[ \t]*(?:[=:→]|->|=>)[ \t]*\d{1,7}\b|\A[ \t]*\(\d{2,7}\)")
@@ -48,22 +87,29 @@ HEADER = re.compile(
 )
 # Verbs before a marker that can only speak of a text: "emits X", "called X".
 NAMES = re.compile(
-    r"(?:^|[\s(])(?:has|have|had|holds?|shows?|found|what|how|whether|contain(?:s|ing|ed)?|emit(?:s|ted|ting)?|output(?:s|ting)?|print(?:s|ed)?|append(?:s|ed|ing)?|insert(?:s|ed|ing)?|strip(?:s|ped|ping)?|remov(?:e|es|ed|ing)|match(?:es|ing)?|replac(?:e|es|ed|ing)|us(?:e|es|ed|ing)"
-    r"|called|named|like|such as|literal|escap(?:e|es|ed|ing)|(?:end|start|begin)(?:s|ning|ing)? with|e\.g\.,?|i\.e\.,?|write|writes|writing|type|typing|generates?|closing|opening|unclosed|orphan(?:ed)?|stray|missing|grep|search for|look for"
-    r"|see|sees|seeing|without|between|until|is it|what(?:'s| is| does| are)|why (?:is|does|do)|mention(?:s|ed|ing)?|enthält|gibt|heißt|namens|sans|contient|contiene|llamado|chiamato|chamado|содержит|выводит|называется)[ \t]+\Z",
+    r"(?:^|[\s(])(?:has|have|had|holds?|shows?|found|what|how|whether|contain(?:s|ing|ed)?|emit(?:s|ted|ting)?|output(?:s|ting)?|print(?:s|ed)?|append(?:s"
+    r"|ed|ing)?|insert(?:s|ed|ing)?|strip(?:s|ped|ping)?|remov(?:e|es|ed|ing)|match(?:es|ing)?|replac(?:e|es|ed|ing)|us(?:e|es|ed|ing)"
+    r"|called|named|like|such as|literal|escap(?:e|es|ed|ing)|(?:end|start|begin)(?:s|ning|ing)? with|e\.g\.,?|i\.e\.,?|write|writes|writing|type|typing"
+    r"|generates?|closing|opening|unclosed|orphan(?:ed)?|stray|missing|grep|search for|look for"
+    r"|see|sees|seeing|without|between|until|is it|what(?:'s| is| does| are)|why (?:is|does|do)|mention(?:s|ed|ing)?|enthält|gibt|heißt|namens|sans"
+    r"|contient|contiene|llamado|chiamato|chamado|содержит|выводит|называется)[ \t]+\Z",
     re.I,
 )
 DETERMINER = re.compile(
-    r"(?:^|[\s(])(?:the|an?|this|that|these|any|no|each|every|end|start|stop|raw|first|last|second|trailing|leading|with|by|after|before|inside|within|writes?|adds?|finds?|means|is|are|as|and|or|of|for|from|to|on|in|into|saw|expects?"
-    r"|via|der|die|das|ein|eine|den|dem|mit|ohne|nach|vor|bis|zwischen|und|von|le|la|les|un|une|avec|après|avant|entre|par|de|el|los|las|una|con|sin|hasta|por|os?|as|um|uma|com|sem|até|il|lo|gli|senza|tra|[свиоуа]|без|до|после"
+    r"(?:^|[\s(])(?:the|an?|this|that|these|any|no|each|every|end|start|stop|raw|first|last|second|trailing|leading|with|by|after|before|inside|within"
+    r"|writes?|adds?|finds?|means|is|are|as|and|or|of|for|from|to|on|in|into|saw|expects?"
+    r"|via|der|die|das|ein|eine|den|dem|mit|ohne|nach|vor|bis|zwischen|und|von|le|la|les|un|une|avec|après|avant|entre|par|de|el|los|las|una|con|sin|hasta"
+    r"|por|os?|as|um|uma|com|sem|até|il|lo|gli|senza|tra|[свиоуа]|без|до|после"
     r"|перед|между|на|với|bằng|ile|fixed:|bug:|error:)[ \t]+\Z",
     re.I,
 )
 PARTICLE = re.compile(
     # Korean particles (a space or mark follows), Japanese particles, Chinese function words: the sentence goes on about the marker.
-    r"\A[ \t]?(?:(?:를|을|는|은|가|와|과|의|로|으로|도|만|에서|까지|부터|에|라는|이라는|라고|이라고|란|이란|처럼|보다|뒤|앞|다음|이후|이전|사이)(?=[\s,.、。)]|에|의|부터|까지|로)|이(?=[ \t](?:있|없|나|아|오|포|보|남|들|출|붙|먼|두|여))"
+    r"\A[ \t]?(?:(?:를|을|는|은|가|와|과|의|로|으로|도|만|에서|까지|부터|에|라는|이라는|라고|이라고|란|이란|처럼|보다|뒤|앞|다음|이후|이전|사이)(?=[\s,.、。)]|에|의|부터|까지|로)|이(?=[ \t](?:있|없|나|아|오|포|보|남|들|출"
+    r"|붙|먼|두|여))"
     r"|を|が(?=[^んっ])|の(?!ち)|は(?![いじ])|とは|という|といっ|や(?!っ)|に(?:よ|続|は|な|含|到|達|囲)|で(?:囲|始|終|区|閉|挟|切)|から(?!お)|まで|も(?![ちしう])|と「|との|で(?=、)"
-    r"|为界|為界|结尾|結尾|开头|開頭|之后|之後|之前|之间|之間|后面|前面|后(?=[，,才再])|前(?=[，,的])|来(?:表示|标|结|区|分)|的(?!确)|是(?!的|，|,)|等(?=[，。、标特])|再|则|时(?=[，,])|、|表示|代表|意味|属于|用于|作为(?=结|开|分)|会(?=被|导|让)|被)"
+    r"|为界|為界|结尾|結尾|开头|開頭|之后|之後|之前|之间|之間|后面|前面|后(?=[，,才再])|前(?=[，,的])|来(?:表示|标|结|区|分)|的(?!确)|是(?!的|，|,)|等(?=[，。、标特])|再|则|时(?=[，,])|、|表示|代表|意味|属于|用于|作为(?=结|开"
+    r"|分)|会(?=被|导|让)|被)"
 )
 CJK_BEFORE = re.compile(
     r"(?:的|是|用|以|在|为|為|到|含|出|有|无|個|个|和|与|或|把|将|被|遇到|输出|包含|叫做|称为|例如|比如|即|예:|예를 들어|모델이|끝에|시작하는|같은|바로|と|は|が|に|、)[ \t]?\Z"
@@ -73,7 +119,8 @@ CJK_VERB = re.compile(
 )
 ENUMERATION = re.compile(
     # Between two markers of one enumeration or pair: "<a> and <b>", "<a>…<b>", "<a>.*?<b>", "<a>와 <b>". White space alone is none: an empty block is a leak.
-    r"[ \t]*(?:\(?(?:\.|\[[^\]\n]{1,12}\])[*+]\??\)?|,|;|、|，|/|&|\+|->|→|–|—|\.{3}|…|·|(?:,[ \t]*)?(?:and|or|to|und|oder|bis|et|ou|à|y|o|e|hasta|и|или|до|va|và|hoặc|ve|veya)\b(?:[ \t]+(?:the|a|das|dem|le|el))?"
+    r"[ \t]*(?:\(?(?:\.|\[[^\]\n]{1,12}\])[*+]\??\)?|,|;|、|，|/|&|\+|->|→|–|—|\.{3}|…|·|(?:,[ \t]*)?(?:and|or|to|und|oder|bis|et|ou|à|y|o|e|hasta|и|или|до"
+    r"|va|và|hoặc|ve|veya)\b(?:[ \t]+(?:the|a|das|dem|le|el))?"
     r"|와|과|및|또는|이나|나|하고|에서|부터|和|与|與|及|或|到|至|と|や|または|から|および)[ \t]*(?:[\"'`”“「」][ \t]*)?\Z"
 )
 BULLET = re.compile(r"\A[ \t]*(?:[-*+•·▪◦]|\d{1,3}[.)、]|[a-z][.)])[ \t]+(?:\*\*|__)?[ \t]*\Z")

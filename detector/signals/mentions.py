@@ -51,7 +51,7 @@ class Surroundings:
                 rest.append(self.text[at : hit.start])
                 at = hit.end
             rest.append(self.text[at:])
-            self._about = words.ABOUT.search("\0".join(rest)[:LONGEST_TALK]) is not None
+            self._about = words.is_about_markers("\0".join(rest)[:LONGEST_TALK])
         return self._about
 
     def is_mention(self, index: int) -> bool:
@@ -95,7 +95,7 @@ class Surroundings:
             return self.is_about_markers() or before.lstrip().startswith(("-", "eos", "bos", "pad", "stop", "unk")) or before.endswith("=")
         if line_end - line_start < LONGEST_LINE:
             line = self.text[line_start:line_end].lstrip(" \t")
-            if line.startswith("|") and _PIPE_TOKEN.sub("", line).count("|") >= 3 and _PIPE_TOKEN.match(line) is None and not line.startswith(("|assistant|", "|user|")):
+            if line.startswith("|") and not line.startswith(("|assistant|", "|user|")) and _PIPE_TOKEN.sub("", line).count("|") >= 3:
                 return True
         if before.strip():
             return False

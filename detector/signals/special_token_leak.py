@@ -193,7 +193,7 @@ def _strikes(text: str, hits: list[Hit]) -> set[int]:
     for index, hit in enumerate(hits):
         literal = text[hit.start : hit.end]
         if literal == "<s>":
-            if hit.start > 0 and (text[hit.start - 1].isascii() and text[hit.start - 1].isalnum()) and text[hit.end : hit.end + 1] in tuple(" (>,;&*:"):
+            if hit.start > 0 and (text[hit.start - 1].isascii() and text[hit.start - 1].isalnum()) and text[hit.end : hit.end + 1] in tuple(" (>,;&*:\n"):
                 drop.add(index)  # Vec<s>
                 continue
             waiting = index
