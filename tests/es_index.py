@@ -27,7 +27,7 @@ MAPPINGS: dict[str, dict[str, Any]] = {
     "text with keyword 256": _LABELS,  # what a server makes of it by itself
     "keyword 8191": _content({"type": "keyword", "ignore_above": 8191}),
     "match_only_text": _content({"type": "match_only_text"}),
-    "wildcard": _content({"type": "wildcard"}),
+    "wildcard": _content({"type": "wildcard", "ignore_above": 8191}),
     "flattened": {**_LABELS, "response": {"type": "flattened", "ignore_above": 8191}},
     "flat_object": {**_LABELS, "response": {"type": "flat_object"}},
 }
@@ -49,15 +49,15 @@ def create(node: Node, index: str, properties: dict[str, Any]) -> None:
     node.ask("PUT", f"/{index}", {"settings": settings, "mappings": {"properties": properties}})
 
 
-def fill(node: Node, index: str, documents: Sequence[dict[str, Any]], *, first: int = 0) -> list[str]:
-    """Index documents, ids by their number; gives the reasons of those that the server refused."""
-    refused = []
+def fill(node: Node, index: str, documents: Sequence[dict[str, Any]], *, first: int = 0) -> list[int]:
+    """Index documents, ids by their number; gives the numbers of those that the server refused."""
+    refused: list[int] = []
     for start in range(0, len(documents), 500):
         lines = []
         for number, document in enumerate(documents[start : start + 500], start + first):
             lines += [json.dumps({"index": {"_id": str(number)}}), json.dumps(document, ensure_ascii=False)]
         answer = node.ask("POST", f"/{index}/_bulk?refresh=true", "\n".join(lines) + "\n")
-        refused += [item["index"]["error"]["type"] for item in answer["items"] if "error" in item["index"]]
+        refused += [int(item["index"]["_id"]) for item in answer["items"] if "error" in item["index"]]
     return refused
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,14 +19,28 @@ from tests.nodes.nodes import Node
 LOG = documents(1200)
 FEW = 300  # documents that may be read: far fewer than the log has, so that everything that can be counted is
 NAMES = tuple(signals())
+# What must be equal although few documents may be read. Numbers inside a flattened object are words to the cluster, so caps can't be compared there;
+# short pieces such as `</` are in no term of an analysed text and can only be looked for in wildcard and keyword fields.
+COUNTED = {
+    "text with keyword 256": ("request_failure", "length_cutoff", "think_leak", "empty_content"),
+    "keyword 8191": ("request_failure", "length_cutoff", "think_leak", "empty_content", "special_token_leak"),
+    "match_only_text": ("request_failure", "length_cutoff", "think_leak", "empty_content"),
+    "wildcard": ("request_failure", "length_cutoff", "think_leak", "special_token_leak"),
+    "flattened": ("request_failure",),
+    "flat_object": ("request_failure",),
+}
+
+
+def read_file(path: Path, log: Sequence[dict[str, Any]]) -> Observation:
+    """What reading documents as a file gives."""
+    path.write_text("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in log), encoding="utf-8")
+    return observe(Files([str(path)]), signals(), SignalOptions())
 
 
 @pytest.fixture(scope="module")
 def by_file(tmp_path_factory: pytest.TempPathFactory) -> Observation:
-    """What reading the log as a file gives."""
-    path: Path = tmp_path_factory.mktemp("log") / "log.jsonl"
-    path.write_text("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in LOG), encoding="utf-8")
-    return observe(Files([str(path)]), signals(), SignalOptions())
+    """What reading the whole log as a file gives."""
+    return read_file(tmp_path_factory.mktemp("log") / "log.jsonl", LOG)
 
 
 def _rows(seen: Observation, name: str) -> list[tuple[object, ...]]:
@@ -32,14 +48,18 @@ def _rows(seen: Observation, name: str) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.parametrize("mapping", MAPPINGS)
-def test_equal_or_said(node: Node, mapping: str, by_file: Observation) -> None:
+def test_equal_or_said(node: Node, mapping: str, by_file: Observation, tmp_path: Path) -> None:
     index = f"llm-table-{list(MAPPINGS).index(mapping)}"
     if mapping in LACKING[node.flavour]:
         with pytest.raises(OSError, match="400"):
             create(node, index, MAPPINGS[mapping])
         return
     create(node, index, MAPPINGS[mapping])
-    assert fill(node, index, LOG) == []
+    refused = fill(node, index, LOG)
+    if refused:  # a flat object takes no value of more than 32,766 bytes, and with it the whole document is lost: no reader can see it
+        assert mapping == "flat_object"
+        assert all(len(json.dumps(LOG[number], ensure_ascii=False).encode()) > 32_766 for number in refused)
+        by_file = read_file(tmp_path / "log.jsonl", [document for number, document in enumerate(LOG) if number not in refused])
 
     everything = observe(source(node, index), signals(), SignalOptions())
     assert everything.tally.could_not == []
@@ -52,7 +72,5 @@ def test_equal_or_said(node: Node, mapping: str, by_file: Observation) -> None:
     equal = {name for name in NAMES if _rows(counted, name) == _rows(by_file, name)}
     unsaid = {name for name in NAMES if name not in equal and name not in said}
     assert not unsaid, f"{unsaid} differ from the file, and nothing says so"
-    assert {"request_failure", "length_cutoff"} <= equal, said
-    if mapping in ("text with keyword 256", "match_only_text", "wildcard"):
-        assert "think_leak" in equal, said
-    assert counted.tally.requests == len(LOG)
+    assert set(COUNTED[mapping]) <= equal, said
+    assert counted.tally.requests == len(LOG) - len(refused)

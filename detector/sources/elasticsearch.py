@@ -267,6 +267,15 @@ class _Counting:
             )
             self._sampled(judged.tally.documents, documents)
         self._flags(judged)
+        for name in sorted(plan.estimated.keys() & signals.keys()):
+            self.seen.tally.could_not.append(
+                CouldNot(
+                    f"the exact number of requests that can show {name}",
+                    "the cluster can't group by what decides it, so that number is estimated from sampled documents; flagged requests are exact",
+                    "map finish reason and status as keyword or number, outside of flattened objects",
+                    blocking=False,
+                )
+            )
         for name in signals:
             self._denominators(plan, name, cells, share)
 

@@ -66,15 +66,15 @@ def as_text(value: Any) -> str:
 
 def learn(name: str, looked: Sequence[Looked], fields: Fields) -> Column:
     """One column, from documents that gave records."""
-    documents = [(one, _known(one.records, name)) for one in looked if one.records]
+    documents = [(one, _known(one.records, name)) for one in looked if one.records and not _blank(one.records, name)]
     given = [(one, values) for one, values in documents if values]
-    presence = _presence(documents)
     if not given:
         return Column(name, "constant", constant=DEFAULTS[name], presence=())
     if name == "timestamp":
         return _time(given, fields)
     raw_name = "finish_reason_raw" if name == "finish_reason" else name
     paths = _cover([(one, _known(one.records, raw_name) or values) for one, values in given], documents, _hints(name), fields)
+    presence = _presence(documents, paths)
     many = any(len(one.leaves.get(path, ())) > 1 for one, _ in documents for path in paths)
     if paths:
         return Column(name, "field", paths, values=_values(given, paths), presence=presence, many=many)
@@ -82,6 +82,11 @@ def learn(name: str, looked: Sequence[Looked], fields: Fields) -> Column:
     if len(distinct) == 1 and len(given) == len(documents):
         return Column(name, "constant", constant=given[0][1][0], presence=presence)
     return Column(name, "derived", presence=presence)
+
+
+def _blank(records: Iterable[Record], name: str) -> bool:
+    """The text is there and shows nothing: the record holds none then, and the document says nothing about where the text stands."""
+    return name in ("content", "reasoning") and any(getattr(record, f"{name}_state") == "empty" for record in records)
 
 
 def _known(records: Iterable[Record], name: str) -> list[Any]:
@@ -134,10 +139,12 @@ def _values(given: list[tuple[Looked, list[Any]]], paths: tuple[str, ...]) -> di
     return {raw: frozenset(values) for raw, values in found.items()}
 
 
-def _presence(documents: list[tuple[Looked, list[Any]]]) -> tuple[str, ...] | None:
-    """Paths of which one has a value exactly where the column is known; () where it never is; None when there is no such set."""
+def _presence(documents: list[tuple[Looked, list[Any]]], own: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Paths of which one has a value exactly where the column is known, the column's `own` ones if possible; None when there is no such set."""
     absent = set().union(*(one.prefixes for one, values in documents if not values)) if documents else set()
     left = [one for one, values in documents if values]
+    if own and not absent.intersection(own) and all(one.prefixes.intersection(own) for one in left):
+        return own
     chosen: list[str] = []
     while left:
         counts: dict[str, int] = {}

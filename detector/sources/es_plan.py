@@ -45,6 +45,7 @@ class Plan:
         group: labels and profile columns that the cluster counts by. `constants`: labels that have one value.
         shares: profile → signal → share of its documents that can show the signal; the key "" holds the share that are requests at all.
         usual: the same over all looked-at documents, for profiles that were not looked at.
+        estimated: signals that only some requests of a profile can show, with the number of documents of such profiles: their denominators are estimates.
     """
 
     columns: dict[str, Column]
@@ -53,7 +54,7 @@ class Plan:
     constants: dict[str, str | None] = field(default_factory=dict)
     shares: dict[Key, dict[str, float]] = field(default_factory=dict)
     usual: dict[str, float] = field(default_factory=dict)
-    mixed: int = 0  # documents of profiles in which only some requests show a signal: their denominators are estimates
+    estimated: dict[str, int] = field(default_factory=dict)
     signals: list[SignalPlan] = field(default_factory=list)
     searched: dict[str, str] = field(default_factory=dict)
 
@@ -160,8 +161,9 @@ def _profiled(
             by_profile.setdefault(key, []).append(one)
     for key, looked in by_profile.items():
         plan.shares[key] = _shares(looked, signals)
-        if any(0 < share < 1 for share in plan.shares[key].values()):
-            plan.mixed += counts.get(key, 0)
+        for name, share in plan.shares[key].items():
+            if name and 0 < share < 1:
+                plan.estimated[name] = plan.estimated.get(name, 0) + counts.get(key, 0)
     plan.usual = _shares(random, signals)
 
 

@@ -128,9 +128,9 @@ class Translator:
     def _exists(self, column: Column) -> Query:
         if column.state == "constant":
             return NONE if column.constant is None else ALL
-        known = column.presence or (column.paths if column.state == "field" else None)
-        if not known:
+        if not column.presence:
             return ALL
+        known = dict.fromkeys((*column.paths, *column.presence))
         return any_of(*(query for path in known for query in (self._present(path), _ignored(self.fields.variants(path))) if query is not None))
 
     def _missing(self, column: Column) -> Query:
@@ -170,14 +170,10 @@ class Translator:
                 self.used[path] = "analysed text: terms as candidates, verified on the documents"
                 candidates: Query = term(info.name)
                 return candidates
-            self.used[path] = {
-                "wildcard": "wildcard field: the literal piece, verified on the documents",
-                "keyword": "keyword: the literal piece, and every value too long to be indexed; verified on the documents",
-                "flat_object": "flat object: the literal piece, verified on the documents",
-            }[kind]
+            self.used[path] = f"{kind.replace('_', ' ')}: the literal piece, and every value too long to be indexed; verified on the documents"
             literal: Query = {"wildcard": {info.name: {"value": f"*{_escaped(piece)}*"}}}
             # too long for `ignore_above`: in no index, so the documents themselves must be read (OpenSearch does not even note them in `_ignored`)
-            return any_of(literal, none_of(self._present(info.name))) if kind != "wildcard" else literal
+            return any_of(literal, none_of(self._present(info.name)))
         self.used[path] = "not searchable: every document must be read"
         return ALL
 
