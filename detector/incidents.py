@@ -19,10 +19,11 @@ from detector.rules import Rule
 from detector.window import MINUTE
 
 State = Literal["pending", "firing", "resolved"]
-Kind = Literal["fired", "reopened", "escalated", "grew", "updated", "blind", "seen_again", "resolved", "merged"]
+Kind = Literal["fired", "reopened", "escalated", "grew", "updated", "reminder", "blind", "seen_again", "resolved", "merged"]
 
 REOPEN_SECONDS = 24 * 3600  # an incident that comes back within a day is the same one
 SHORTEST_CLEAN_SECONDS = 30 * MINUTE
+REMIND_SECONDS = 4 * 3600  # a critical incident that nobody took is said again (Alertmanager's default repeat_interval)
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,7 @@ class Policy:
     clean_windows: float = 2.0
     shortest_clean: float = SHORTEST_CLEAN_SECONDS
     reopen: float = REOPEN_SECONDS
+    remind: float = REMIND_SECONDS
 
     def clean_seconds(self, rules: Iterable[Rule]) -> float:
         """How long the incident's rules must be clean."""
@@ -43,8 +45,8 @@ class Policy:
 class Incident:
     """One incident. Times are seconds since 1970 UTC.
 
-    `id` never changes and holds no numbers or text of a log beyond the deployment's hash. `findings` are the latest of each rule and series. `since`: when its first rule began to
-    fire; `fired_at`: when it went from pending to firing; `active_at`: last evaluation at which a rule fired; `clean_from`: since when its rules
+    `id` never changes and holds no numbers or text of a log beyond a hash. `findings` are the latest of each rule and series. `since`: when its first
+    rule began to fire; `fired_at`: when it went from pending to firing; `active_at`: last evaluation at which a rule fired; `clean_from`: since when its rules
     are clean (None: not clean, or not known to be). `blind_since`: since when it can't be looked at. `total_flagged` counts flagged requests of
     the whole incident as far as seen. `opened` counts how often it was opened.
     """
@@ -71,6 +73,7 @@ class Incident:
     acked_at: float | None = None
     snoozed_until: float | None = None
     merged_into: str | None = None
+    told_at: float | None = None
 
     @property
     def open(self) -> bool:
@@ -135,7 +138,24 @@ def advance(incidents: Sequence[Incident], report: Report, rules: Sequence[Rule]
             kept[after.id] = after
             if change is not None:
                 changes.append(change)
+    told = {change.incident.id for change in changes if change.kind not in ("updated",)}
+    for incident in list(kept.values()):
+        if incident.id in told:
+            kept[incident.id] = replace(incident, told_at=now)
+        elif _is_due(incident, now, policy):
+            kept[incident.id] = again = replace(incident, told_at=now)
+            changes = [change for change in changes if change.incident.id != incident.id]
+            changes.append(Change("reminder", again, f"critical for {round((now - again.since) / 3600)} h and nobody has taken it", True))
     return Advanced(tuple(kept.values()), tuple(changes))
+
+
+def _is_due(incident: Incident, now: float, policy: Policy) -> bool:
+    """True when a critical incident that nobody acknowledged or snoozed was last told long ago."""
+    if incident.state != "firing" or incident.severity != "critical" or incident.acked_by is not None:
+        return False
+    if incident.snoozed_until is not None and incident.snoozed_until > now:
+        return False
+    return now - (incident.told_at if incident.told_at is not None else incident.since) >= policy.remind
 
 
 @dataclass(frozen=True)
@@ -165,7 +185,7 @@ def _groups(findings: Sequence[Finding]) -> list[tuple[Finding, ...]]:
 
 
 def _match(kept: dict[str, Incident], group: tuple[Finding, ...], now: float, policy: Policy) -> tuple[Incident | None, list[Incident]]:
-    """The incident that a group belongs to (the oldest open one that shares a signal, else one resolved not long ago), and further open ones that it shows to be the same."""
+    """The incident that a group belongs to (the oldest open one that shares a signal, else one resolved not long ago), and further open ones that it joins."""
     deployment, signals = group[0].deployment, {finding.signal for finding in group}
     related = [incident for incident in kept.values() if incident.deployment == deployment and signals & set(incident.signals)]
     open_ones = [incident for incident in related if incident.open]
@@ -255,11 +275,10 @@ def _change(before: Incident | None, after: Incident, now: float) -> Change | No
     if after.state == "pending":
         return None
     loud = any(finding.notify for finding in after.findings)
-    if was != "firing":
+    if before is None or was != "firing":
         if after.opened > 1:
             return Change("reopened", after, f"it fires again, for the {_ordinal(after.opened)} time", loud)
         return Change("fired", after, "a rule has fired for as long as it asks for", loud)
-    assert before is not None
     if SEVERITIES.index(after.severity) > SEVERITIES.index(before.severity):
         return Change("escalated", _noted(after, now, f"severity rose to {after.severity}"), f"severity rose from {before.severity} to {after.severity}", loud)
     new_rules = sorted(set(after.rules) - set(before.rules))

@@ -23,6 +23,7 @@ from detector.errors import StoreError
 from detector.incidents import Incident
 from detector.ledger import Evidence, Example, Labels, Ledger
 from detector.storage import tables
+from detector.storage.silences import Silence
 
 _INCIDENT = TypeAdapter(Incident)
 _LOCK_KEY = 0x6465746563746F72 & 0x7FFFFFFFFFFFFFFF  # "detector" as a PostgreSQL advisory lock key
@@ -44,19 +45,6 @@ class Message:
     attempts: int
     next_at: float
     error: str | None = None
-
-
-@dataclass(frozen=True)
-class Silence:
-    """A silence: matchers on labels, for a time. Times are seconds since 1970 UTC."""
-
-    id: int
-    matchers: tuple[dict[str, str], ...]
-    comment: str
-    created_by: str
-    created_at: float
-    starts_at: float
-    expires_at: float
 
 
 class Store:
@@ -183,6 +171,17 @@ class Store:
         with self.transaction() as connection:
             connection.execute(sa.update(tables.messages).where(tables.messages.c.id == message_id).values(**values))
 
+    def delivered(self, message: Message, reference: dict[str, Any] | None, incident_ids: Sequence[str | None], now: float) -> None:
+        """Record in one transaction that a message arrived and where the parent of its incidents stands (None: nowhere to remember)."""
+        with self.transaction() as connection:
+            connection.execute(sa.update(tables.messages).where(tables.messages.c.id == message.id).values(state="sent", sent_at=now, error=None))
+            for incident_id in filter(None, incident_ids):
+                chosen = (tables.threads.c.receiver == message.receiver, tables.threads.c.incident_id == incident_id)
+                connection.execute(sa.delete(tables.threads).where(*chosen))
+                if reference is not None:
+                    row = {"receiver": message.receiver, "incident_id": incident_id, "reference": json.dumps(reference), "updated_at": now}
+                    connection.execute(sa.insert(tables.threads).values(**row))
+
     def thread(self, receiver: str, incident_id: str) -> dict[str, Any] | None:
         """Where the incident's parent message stands at a receiver, or None."""
         query = sa.select(tables.threads.c.reference).where(tables.threads.c.receiver == receiver, tables.threads.c.incident_id == incident_id)
@@ -217,10 +216,9 @@ class Store:
             row = sa.insert(tables.silences).values(
                 matchers=json.dumps(list(matchers)), comment=comment, created_by=by, created_at=now, starts_at=starts_at, expires_at=expires_at
             )
-            number = connection.execute(row).inserted_primary_key
-            assert number is not None
-            _note(connection, now, by, "silence", str(number[0]), json.dumps(list(matchers)))
-            return int(number[0])
+            number = int((connection.execute(row).inserted_primary_key or (0,))[0])
+            _note(connection, now, by, "silence", str(number), json.dumps(list(matchers)))
+            return number
 
     def expire_silence(self, number: int, by: str, now: float) -> bool:
         """End a silence now; False when there is no such silence in force."""

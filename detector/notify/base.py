@@ -1,0 +1,70 @@
+"""What a receiver is: something that can be told of an incident's change, and finds out whether it was told already.
+
+Receivers do I/O and nothing else: what to tell is decided before (`detector.notify.decision`), kept in the store's outbox, and only then sent
+(`detector.notify.delivery`). A receiver never decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pydantic import TypeAdapter
+
+from detector.incidents import Incident
+
+# what may be told: the kinds of `detector.incidents.Change`, and those that decisions add
+KINDS = ("fired", "reopened", "escalated", "grew", "updated", "reminder", "blind", "seen_again", "resolved", "merged", "still", "storm")
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link under a message. `kind`: kibana, grafana, rule or upstream; `panel`: the Grafana panel's name."""
+
+    kind: str
+    title: str
+    url: str
+    panel: str = ""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """One thing to tell: the incident as it was when it was decided, what changed, and why it is told now.
+
+    `at`: seconds since 1970 UTC. `storm`: further new incidents of the same run that one summary stands for (kind `storm`). `excerpts`: masked text by request id,
+    empty unless `privacy.content` allows it.
+    """
+
+    kind: str
+    reason: str
+    at: float
+    incident: Incident
+    links: tuple[Link, ...] = ()
+    storm: tuple[Incident, ...] = ()
+    excerpts: dict[str, str] = field(default_factory=dict)
+
+
+TELLING = TypeAdapter(Telling)
+
+
+class Receiver(Protocol):
+    """Somewhere that incidents are told.
+
+    `name` is stable (it is part of the outbox's key). `kinds` are the kinds it wants to hear; `still` among them makes every run say that an incident goes on.
+    """
+
+    name: str
+    kinds: frozenset[str]
+
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+        """Deliver one telling; returns where the incident's parent message now stands (kept for the next call), or None.
+
+        Args:
+            key: the decision's identity; a receiver that can, writes it into the message.
+            thread: what the last call for this incident returned.
+            doubtful: an earlier attempt may have arrived: look for `key` before sending again.
+
+        Raises:
+            NotifyError: it did not arrive, or may not have.
+        """
+        ...
