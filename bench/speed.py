@@ -27,17 +27,25 @@ DAYS = 7
 FAILING = 0.002  # share of answers with something wrong
 DEPLOYMENTS = (("chat-prod", "qwen3-32b", "vllm"), ("search", "ship-8b", "vllm"), ("agents", "glm-4.6", "sglang"), ("batch", "oss-120b", "vllm"))
 
-_ENGLISH = ["the", "report", "of", "last", "week", "shows", "that", "most", "of", "our", "customers", "ask", "about", "delivery", "times", "while", "only", "few", "of", "them", "want", "to", "change", "an", "order", "so", "the", "team", "moved", "two", "people", "from", "billing", "to", "the", "desk", "and", "wrote", "down", "what", "a", "good", "answer", "looks", "like", "every", "answer", "names", "the", "parcel", "its", "place", "and", "the", "next", "step", "when", "a", "parcel", "is", "late", "we", "say", "why", "and", "what", "we", "do", "about", "it", "nobody", "likes", "to", "wait", "but", "people", "forgive", "a", "delay", "that", "is", "explained", "in", "plain", "words"]
-_KOREAN = ["지난주", "보고서에", "따르면", "고객", "대부분은", "배송", "시간을", "묻고", "일부만", "주문을", "바꾸려고", "합니다", "그래서", "팀은", "두", "사람을", "상담", "창구로", "옮기고", "좋은", "답변의", "기준을", "적었습니다", "답변에는", "물건의", "위치와", "다음", "단계를", "꼭", "적고", "늦어질", "때는", "이유와", "조치를", "함께", "알립니다"]
+_ENGLISH = tuple(
+    "the report of last week shows that most of our customers ask about delivery times while only few of them want to change an order so the team "  # noqa: SIM905
+    "moved two people from billing to the desk and wrote down what a good answer looks like every answer names the parcel its place and the next step "
+    "when a parcel is late we say why and what we do about it nobody likes to wait but people forgive a delay that is explained in plain words".split()
+)
+_KOREAN = tuple(
+    "지난주 보고서에 따르면 고객 대부분은 배송 시간을 묻고 일부만 주문을 바꾸려고 합니다 그래서 팀은 두 사람을 상담 창구로 옮기고 좋은 답변의 "  # noqa: SIM905
+    "기준을 적었습니다 답변에는 물건의 위치와 다음 단계를 꼭 적고 늦어질 때는 이유와 조치를 함께 알립니다".split()
+)
 _CHINESE = "上周的报告显示大多数客户询问送货时间只有少数人想修改订单因此团队把两名同事调到客服台并写下好的回答应该是什么样子每个回答都要说明包裹的位置和下一步"
 _CODE = (
     "def total(rows):\n    found = 0\n    for row in rows:\n        if row.get('paid'):\n            found += row['amount']\n    return found\n",
-    "export function chunk<T>(list: T[], size: number): T[][] {\n  const out = [];\n  for (let i = 0; i < list.length; i += size) {\n    out.push(list.slice(i, i + size));\n  }\n  return out;\n}\n",
+    "export function chunk<T>(list: T[], size: number): T[][] {\n  const out = [];\n  for (let i = 0; i < list.length; i += size) {\n"
+    "    out.push(list.slice(i, i + size));\n  }\n  return out;\n}\n",
     "SELECT day, count(*) AS orders\nFROM parcels\nWHERE state = 'late' AND day >= '2026-11-01'\nGROUP BY day\nORDER BY day;\n",
 )
 
 
-def _prose(rng: random.Random, words: list[str], count: int, end: str) -> str:
+def _prose(rng: random.Random, words: tuple[str, ...], count: int, end: str) -> str:
     sentences = []
     while count > 0:
         length = rng.randint(6, 18)
@@ -63,6 +71,13 @@ def _paragraphs(rng: random.Random, kind: str) -> str:
         rows = "\n".join(f"| {rng.choice(_ENGLISH)} | {rng.randint(1, 9999)} | {rng.random():.2f} |" for _ in range(rng.randint(5, 12)))
         return f"| name | count | share |\n|---|---|---|\n{rows}"
     return json.dumps({"items": [{"name": rng.choice(_ENGLISH), "count": rng.randint(1, 9999), "late": rng.random() < 0.3} for _ in range(rng.randint(3, 14))]})
+
+
+def _question(rng: random.Random, kind: str) -> str:
+    """A question in the language of the answer."""
+    if kind == "chinese":
+        return "".join(rng.choice(_CHINESE) for _ in range(rng.randint(12, 40))) + "？"
+    return _prose(rng, _KOREAN if kind == "korean" else _ENGLISH, rng.randint(5, 30), "?")
 
 
 _KINDS = ("english", "korean", "chinese", "code", "markdown", "table", "json")
@@ -109,7 +124,7 @@ def _answer(rng: random.Random, pool: dict[str, list[str]], number: int, at: flo
         "model": model,
         "messages": [
             {"role": "system", "content": "You answer questions about parcels."},
-            {"role": "user", "content": _prose(rng, _ENGLISH, rng.randint(5, 30), "?")},
+            {"role": "user", "content": _question(rng, kind)},
         ],
         "max_tokens": cap,
         "temperature": rng.choice((0, 0.3, 0.7)),

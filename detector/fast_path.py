@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import msgspec
+import numpy as np
 import orjson
 
 from detector.batch import Batch
@@ -22,21 +23,23 @@ from detector.formats.detect import Detector
 from detector.formats.envelope import FORMAT, read_envelope
 from detector.formats.envelope_types import decoder, keys_asked, kind_of
 from detector.formats.openai import engine_of
-from detector.formats.openai_message import is_redacted, is_truncated
+from detector.formats.openai_message import CUT_ENDS, is_redacted, is_truncated
 from detector.formats.openai_request import conversation, system_text
-from detector.formats.values import instant
+from detector.formats.values import decoded, instant
 from detector.formats.wrapping import Peeler
 from detector.record import DEFAULTS, Record
 
 _PROOFS = 3  # documents in which a further key must have changed nothing before it counts as harmless
 _ATTEMPTS = 256  # lines that are tried for such proofs, per reader: a log of ever new keys stays on the general path
 _MOST_KEYS = 64
+_MISSES = 4
 # Keys by which shippers and other producers are told (`detector.formats.wrapping*`): never harmless, whatever a few documents show.
-_TELLING = frozenset(
+_TELLING_WORDS = (
     "message log msg line text body event payload raw data record content json fields source tags host type path port agent ecs input container docker beat "
     "kubernetes stream date time logtag labels severity level resource attributes trace span spans index create update delete hits docs columns values result "
-    "rows entry events tables partial_message".split()
+    "rows entry events tables partial_message"
 )
+_TELLING = frozenset(_TELLING_WORDS.split())
 
 
 class Lazy(Sequence[Any]):
@@ -68,14 +71,28 @@ class FastLines:
         self._harmless: dict[str, frozenset[str]] = {}
         self._proofs: Counter[tuple[str, str]] = Counter()
         self._attempts = 0
-        self._decode = decoder(self._harmless).decode
+        self._misses = 0  # blocks in a row of which a line did not fit
+        self._decoder = decoder(self._harmless)
 
     def decode(self, line: bytes) -> Any | None:
         """The line as a typed envelope; None if it is for the general path."""
         try:
-            return self._decode(line)
-        except (msgspec.MsgspecError, RecursionError):
+            return self._decoder.decode(line)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
+
+    def decode_block(self, block: bytes) -> list[Any] | None:
+        """Every line of a block as a typed envelope; None if one of them does not fit. A third cheaper than line by line."""
+        if self._misses >= _MISSES:  # most blocks hold such a line: trying them as a whole is wasted for a while
+            self._misses = -_MISSES if self._misses > 8 * _MISSES else self._misses + 1
+            return None
+        try:
+            rows = self._decoder.decode_lines(block)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            self._misses += 1
+            return None
+        self._misses = 0
+        return rows if len(rows) == block.count(b"\n") + (not block.endswith(b"\n")) else None
 
     def learn(self, line: bytes) -> None:
         """Look at a line that did not fit: do its further keys change anything? Those that never did are ignored from now on."""
@@ -105,7 +122,7 @@ class FastLines:
                 self._harmless[key] = self._harmless.get(key, frozenset()) | {proof[1]}
                 known = -1
         if known < 0:
-            self._decode = decoder(self._harmless).decode
+            self._decoder = decoder(self._harmless)
 
 
 def _may_be_harmless(key: str) -> bool:
@@ -146,29 +163,25 @@ def _alone(body: dict[str, Any]) -> list[Record] | None:
     return read_envelope(inside[0])
 
 
-class Stamps:
-    """Times as text to seconds since 1970 UTC. Most share their minute with the one before, so a minute is parsed once."""
-
-    def __init__(self) -> None:
-        self._minutes: dict[str, float | None] = {}
-
-    def __call__(self, text: str | None) -> float | None:
-        if text is None:
-            return None
-        rest = text[17:]
-        if len(rest) == 7 and rest[6] == "Z" and rest[2] == "." and rest[:2].isdigit() and rest[3:6].isdigit() and rest.isascii() and rest[0] < "6":
-            start = text[:17]
-            if start not in self._minutes:
-                if len(self._minutes) > 100_000:
-                    self._minutes.clear()
-                self._minutes[start] = instant(f"{start}00Z")
-            minute = self._minutes[start]
-            if minute is not None:
-                return (int(minute) * 1_000_000 + int(rest[:2]) * 1_000_000 + int(rest[3:6]) * 1000) / 1_000_000
-        return instant(text)
+_CENTURIES = {("1", "9"), ("2", "0")}  # numpy also reads years with a sign and the year 0
 
 
-def columns_of(rows: list[Any], lines: Sequence[int], path: str, stamps: Stamps) -> Batch:
+def stamps(texts: list[str | None]) -> list[float | None]:
+    """Times as text to seconds since 1970 UTC, as `values.instant` reads them; all at once where all have the usual form (milliseconds and Z)."""
+    size = len(texts)
+    whole = "" if None in texts else "".join(texts)  # type: ignore[arg-type]  # no None among them
+    is_usual = len(whole) == 24 * size and whole[23::24] == "Z" * size and whole[19::24] == "." * size and whole[10::24] == "T" * size
+    if is_usual and set(zip(whole[::24], whole[1::24], strict=True)) <= _CENTURIES:
+        try:
+            usual = np.array([text[:23] for text in texts if text is not None], "datetime64[ms]")
+        except ValueError:
+            return [instant(text) for text in texts]
+        found: list[float | None] = (usual.astype(np.int64) / 1000).tolist()
+        return found
+    return [instant(text) for text in texts]
+
+
+def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
     """The batch of decoded envelopes; `lines` are their line numbers in the file at `path`.
 
     Columns that signals walk through for every row are lists; the others are made for the rows that are judged.
@@ -178,14 +191,14 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str, stamps: Stamps)
     responses = [row.response for row in rows]
     choices = [response.choices[0] for response in responses]
     messages = [choice.message for choice in choices]
-    conversations = [request.messages for request in requests]
+    talks = _Talks([request.messages for request in requests])
     engines = [engine_of(response.system_fingerprint) if response.system_fingerprint else _NO_ENGINE for response in responses]
     contents, content_states = _texts([message.content for message in messages])
     thoughts, thought_states = _texts([_thought(message) for message in messages], missing=True)
     streams = [request.stream if row.stream is None else row.stream for row, request in zip(rows, requests, strict=True)]
     reasons = [choice.finish_reason for choice in choices]
     columns: dict[str, Sequence[Any]] = {
-        "timestamp": [_time(stamps(row.timestamp), response.created) for row, response in zip(rows, responses, strict=True)],
+        "timestamp": [_time(at, response.created) for at, response in zip(stamps([row.timestamp for row in rows]), responses, strict=True)],
         "record_id": [(row.id if row.record_id is None else row.record_id) or None for row in rows],
         "request_id": [row.request_id or response.id or None for row, response in zip(rows, responses, strict=True)],
         "deployment": [row.deployment or None for row in rows],
@@ -211,9 +224,9 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str, stamps: Stamps)
         "latency_seconds": [_latency(row) for row in rows],
         "doc_index": [path] * size,
         "doc_id": Lazy(lines, str),
-        "last_role": Lazy(conversations, lambda raw: conversation(_messages(raw))[0]),
-        "user_text": Lazy(conversations, lambda raw: conversation(_messages(raw))[1]),
-        "system_text": Lazy(conversations, lambda raw: system_text(_messages(raw))),
+        "last_role": Lazy(range(size), lambda row: talks[row][0]),
+        "user_text": Lazy(range(size), lambda row: talks[row][1]),
+        "system_text": Lazy(range(size), lambda row: talks[row][2]),
     }
     columns.update({name: Lazy(rows, make) for name, make in _SELDOM.items()})
     for name, values in (
@@ -276,7 +289,7 @@ def _texts(values: list[str | None], *, missing: bool = False) -> tuple[list[str
             texts[row] = None
             states.append("not_captured")
         else:
-            states.append("truncated" if is_truncated(value) else "present")
+            states.append("truncated" if value[-1] in CUT_ENDS and is_truncated(value) else "present")
     return texts, states
 
 
@@ -312,12 +325,21 @@ def _thinking(options: Any) -> bool | None:
     return asked
 
 
-def _messages(raw: msgspec.Raw) -> dict[str, Any]:
-    held = bytes(raw)
-    try:
-        return {"messages": orjson.loads(held)} if held else {}
-    except orjson.JSONDecodeError:
-        return {}
+class _Talks(dict[int, tuple[str | None, str | None, str | None]]):
+    """Row -> last role, user's text and system's text of its conversation, each read once and only when it is asked for."""
+
+    def __init__(self, raw: Sequence[msgspec.Raw]) -> None:
+        super().__init__()
+        self._raw = raw
+
+    def __missing__(self, row: int) -> tuple[str | None, str | None, str | None]:
+        held = bytes(self._raw[row])
+        try:
+            request = {"messages": orjson.loads(held)} if held else {}
+        except orjson.JSONDecodeError:
+            request = {"messages": decoded(held)}
+        self[row] = found = (*conversation(request), system_text(request))
+        return found
 
 
 def _times(metrics: Any) -> tuple[float | None, float | None, float | None]:

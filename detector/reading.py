@@ -22,7 +22,7 @@ from detector.sources.base import Tally
 if TYPE_CHECKING:
     from detector.settings.source import ColumnMapping
 
-BATCH_ROWS = 1024  # about 3 MB of answers: stays in the cache between decoding, scanning and counting
+BATCH_ROWS = 1024
 DUPLICATE = "answers that were read twice (same id, time, length and outcome), counted once"
 UNTIMED = "answers without a usable time (missing, or without a zone)"
 

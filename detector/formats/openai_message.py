@@ -15,7 +15,8 @@ from detector.formats.values import compact, decoded, text
 _REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
 # Texts that loggers put in the place of content: LiteLLM redact_messages, OpenTelemetry and proxy redactions.
 _REDACTED = frozenset({"redacted-by-litellm", "redacted", "[redacted]", "<redacted>", "***redacted***", "***", "[filtered]", "<scrubbed>", "__redacted__"})
-_CUT = re.compile(r"\.{3} ?\(litellm_truncated[^)]{0,200}\)|\.{3}\[truncated\]$|<truncated>$|\(truncated \d+ (?:chars|bytes)\)$")
+_CUT = re.compile(r"(?:\.{3} ?\(litellm_truncated[^)]{0,200}\)|\.{3}\[truncated\]|<truncated>|\(truncated \d+ (?:chars|bytes)\))$")
+CUT_ENDS = ")]>"  # last characters of such marks
 _THINKING_PARTS = ("thinking", "reasoning", "reasoning_text", "summary_text")
 _TEXT_PARTS = ("text", "output_text", "input_text")
 _TOOL_PARTS = ("tool_use", "tool_call", "function_call")
@@ -28,8 +29,7 @@ def is_redacted(value: str) -> bool:
 
 def is_truncated(value: str) -> bool:
     """A logger's mark at the end of the text says that the logger cut it."""
-    tail = max(0, len(value) - 256)
-    return value.find("truncated", tail) >= 0 and _CUT.search(value, tail) is not None
+    return value[-1:] in CUT_ENDS and "truncated" in value[-256:] and _CUT.search(value, max(0, len(value) - 256)) is not None
 
 
 def set_text(columns: dict[str, Any], name: str, value: str | None) -> None:

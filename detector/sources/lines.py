@@ -78,6 +78,30 @@ def raw_lines(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[bytes
         yield _bare(b"".join(rest))
 
 
+def line_blocks(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[bytes | Fault]:
+    """Blocks cut at line ends: each holds whole lines (the last may lack its end). A line that is too long is one Fault."""
+    rest: list[bytes] = []
+    size = 0
+    skipping = False
+    for block in blocks:
+        if skipping:
+            end = block.find(b"\n") + 1
+            if not end:
+                continue
+            block, skipping = block[end:], False
+        cut = block.rfind(b"\n") + 1
+        if cut:
+            yield b"".join((*rest, block[:cut])) if rest else block[:cut]
+            rest, size = [], 0
+        rest.append(block[cut:])
+        size += len(block) - cut
+        if size > longest:
+            yield TOO_LONG
+            rest, size, skipping = [], 0, True
+    if size:
+        yield b"".join(rest)
+
+
 def _bare(line: bytes) -> bytes:
     return line[:-1] if line.endswith(b"\r") else line
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +14,14 @@ from detector.formats.wrapping_lines import LineFeed, raw_documents
 from detector.reading import BATCH_ROWS, Reader, ReadingOptions, batched, counted, only_new
 from detector.record import Record
 from detector.sources.base import CouldNot, Tally
-from detector.sources.lines import NOT_UTF8, Fault, raw_lines
+from detector.sources.lines import NOT_UTF8, Fault, line_blocks, raw_lines
 from detector.sources.opening import Blocks
 from detector.sources.partition import WHOLE, Unit, range_blocks
 
 if TYPE_CHECKING:
     from detector.fast_path import FastLines
 
+FAST_ROWS = 512  # about 1 MB of answers: small enough for the cache, large enough that numpy's calls do not count
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -46,28 +48,26 @@ class UnitReading:
             yield from batched(self._records(rows(self.unit.path, self.tally)), self.tally)
             return
         packed = Blocks(self.unit.path)
-        blocks: Iterable[bytes] = packed if self.unit.end == WHOLE else range_blocks(self.unit)
+        blocks: Iterator[bytes] = iter(packed) if self.unit.end == WHOLE else range_blocks(self.unit)
         try:
-            yield from self._of_lines(raw_lines(blocks))
+            yield from self._of_blocks(blocks)
         except OSError as error:
             self.tally.could_not.append(CouldNot(self.unit.path, f"reading stopped: {error.strerror or type(error).__name__}", "read it again"))
         if packed.problem is not None:
             self.tally.could_not.append(CouldNot(self.unit.path, packed.problem, "fetch the file again"))
 
-    def _of_lines(self, lines: Iterator[bytes | Fault]) -> Iterator[Batch]:
-        first = next(lines, None)
-        if first is None:
-            return
-        if isinstance(first, bytes) and self.unit.start == 0:
+    def _of_blocks(self, blocks: Iterator[bytes]) -> Iterator[Batch]:
+        first = next(blocks, b"")
+        if self.unit.start == 0:
             first = first.removeprefix(_BYTE_ORDER_MARK)
-        lines = chain((first,), lines)
-        is_json = isinstance(first, bytes) and first.startswith(b"{")
-        if self.unit.end == WHOLE and not is_json:  # tables and blocks of text are told by their first line, so they are read as a whole
-            yield from batched(self._records(raw_documents(self._as_texts(lines), self.unit.path)), self.tally)
+        blocks = chain((first,), blocks)
+        is_json = self.unit.end != WHOLE or first.lstrip()[:1] == b"{"
+        if not is_json:  # tables and blocks of text are told by their first line, so they are read as a whole
+            yield from batched(self._records(raw_documents(self._as_texts(raw_lines(blocks)), self.unit.path)), self.tally)
         elif self.options.in_order or self.options.mapping or self.options.only not in (None, "envelope"):
-            yield from batched(self._records(self._fed(lines)), self.tally)
+            yield from batched(self._records(self._fed(raw_lines(blocks))), self.tally)
         else:
-            yield from self._mixed(lines)
+            yield from self._mixed(line_blocks(blocks))
 
     def _records(self, documents: Iterable[Document]) -> Iterator[Record]:
         for document in documents:
@@ -97,58 +97,59 @@ class UnitReading:
         self._reader.reject(Rejected(Document(None, f"{self.unit.path}:{number}"), str(line)))
         return ""
 
-    def _mixed(self, lines: Iterable[bytes | Fault]) -> Iterator[Batch]:
+    def _mixed(self, blocks: Iterable[bytes | Fault]) -> Iterator[Batch]:
         """Fast rows and general records in batches of their own; a line may only take the fast path when no open document could go on with it."""
         fast = _fast_lines()
         feed = LineFeed(self.unit.path)
+        records: list[Record] = []
         rows: list[Any] = []
         numbers: list[int] = []
-        records: list[Record] = []
-        number = self.first_line - 1
+        number = self.first_line
         is_open = False
-        for number, line in enumerate(lines, self.first_line):
-            if not is_open and line[:1] == b"{" and (row := fast.decode(line)) is not None:  # type: ignore[arg-type]  # a Fault never begins with b"{"
-                rows.append(row)
-                numbers.append(number)
-                if len(rows) >= BATCH_ROWS:
-                    yield self._fast_batch(rows, numbers)
-                    rows, numbers = [], []
-                continue
-            for document in feed.feed(number, self._as_text(number, line)):
-                records.extend(self._reader.feed(document))
-            is_open = feed.is_open or self._reader.is_waiting
-            if isinstance(line, bytes) and not is_open:
-                fast.learn(line)
+        for block in blocks:
+            whole = None if is_open or isinstance(block, Fault) else fast.decode_block(block)
+            if whole is not None:
+                rows.extend(whole)
+                numbers.extend(range(number, number + len(whole)))
+                number += len(whole)
+            else:
+                for line in (block,) if isinstance(block, Fault) else block.removesuffix(b"\n").split(b"\n"):
+                    row = None if is_open or isinstance(line, Fault) else fast.decode(line)
+                    if row is not None:
+                        rows.append(row)
+                        numbers.append(number)
+                    else:
+                        for document in feed.feed(number, self._as_text(number, line)):
+                            records.extend(self._reader.feed(document))
+                        is_open = feed.is_open or self._reader.is_waiting
+                        if isinstance(line, bytes) and not is_open:
+                            fast.learn(line)
+                    number += 1
+            if len(rows) >= FAST_ROWS:
+                yield self._fast_batch(rows, numbers)
+                rows, numbers = [], []
             if len(records) >= BATCH_ROWS:
                 yield from batched(records, self.tally)
                 records = []
+        if rows:
+            yield self._fast_batch(rows, numbers)
         for document in feed.finish():
             records.extend(self._reader.feed(document))
         records.extend(self._reader.finish())
-        if rows:
-            yield self._fast_batch(rows, numbers)
         yield from batched(records, self.tally)
-        self.next_line = number + 1
+        self.next_line = number
 
-    def _fast_batch(self, rows: list[Any], numbers: list[int]) -> Batch:
+    def _fast_batch(self, rows: list[Any], numbers: Sequence[int]) -> Batch:
         from detector.fast_path import columns_of
 
         self.tally.documents += len(rows)
         self.tally.formats["envelope"] += len(rows)
-        return counted(only_new(columns_of(rows, numbers, self.unit.path, _stamps()), self._reader.seen, self.tally), self.tally)
+        return counted(only_new(columns_of(rows, numbers, self.unit.path), self._reader.seen, self.tally), self.tally)
 
 
-_FAST: list[Any] = []  # the process's decoder and its parsed minutes: what one unit learned serves the next
-
-
+@cache
 def _fast_lines() -> FastLines:
-    if not _FAST:
-        from detector.fast_path import FastLines, Stamps
+    """The process's decoder: what one unit taught it serves the next."""
+    from detector.fast_path import FastLines
 
-        _FAST.extend((FastLines(), Stamps()))
-    found: FastLines = _FAST[0]
-    return found
-
-
-def _stamps() -> Any:
-    return _FAST[1]
+    return FastLines()
