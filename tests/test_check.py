@@ -1,0 +1,221 @@
+"""`detector check` on files, as its users run it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detector.cli import main
+from tests.answers import START, days, envelope, leak, write
+
+END = START + timedelta(days=2)
+
+
+def checked(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and JSON report of one call."""
+    code = main(["check", "--format", "json", *args])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Two sound days, and twelve leaked and cut answers among 60 in the last hour, all of one pod."""
+    rows = days(2, 60)
+    rows += [leak(90_000 + i, END + timedelta(minutes=5 * i), pod="harbour-7") for i in range(12)]
+    rows += [envelope(91_000 + i, END + timedelta(minutes=i * 59 / 47)) for i in range(48)]
+    return write(tmp_path / "log.jsonl", rows)
+
+
+def test_finding_carries_counts_interval_baseline_and_ids(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every number of the contract is there and agrees with the log."""
+    code, report = checked(capsys, "--since", "1h", "--source", str(log))
+    assert code == 1
+    finding = next(entry for entry in report["findings"] if entry["rule"] == "think_tag_leak")
+    assert (finding["flagged"], finding["requests"]) == (12, 60)
+    assert finding["rate"] == pytest.approx(0.2)
+    assert finding["interval"][0] < 0.2 < finding["interval"][1]
+    assert (finding["baseline"]["flagged"], finding["baseline"]["requests"]) == (0, 2880)
+    assert finding["first"] == "2026-11-22T00:00:00Z"
+    assert finding["last"] == "2026-11-22T00:55:00Z"
+    assert finding["subtypes"] == {"close_only": 12}
+    assert finding["also"] == {"length_cutoff": 12}
+    assert len(finding["request_ids"]) == 5
+    assert finding["slices"][0]["conditions"] == {"pod": "harbour-7"}
+    assert finding["slices"][0]["share_explained"] == pytest.approx(1)
+    assert finding["notify"] is True
+
+
+def test_findings_on_the_same_requests_share_an_incident(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The leak and the cut-off are the same requests, hence one incident."""
+    _, report = checked(capsys, "--since", "1h", "--source", str(log))
+    signals = {entry["signal"] for entry in report["findings"]}
+    assert {"think_leak", "length_cutoff"} <= signals
+    assert len({entry["incident"] for entry in report["findings"]}) == 1
+
+
+def test_no_text_of_an_answer_is_shown_unasked(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither format repeats what the log's answers say."""
+    for form in ("text", "json", "markdown"):
+        main(["check", "--since", "1h", "--source", str(log), "--format", form])
+        assert "crane" not in capsys.readouterr().out
+
+
+def test_clean_log_is_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Looked, nothing fires: exit code 0."""
+    code, report = checked(capsys, "--since", "1h", "--source", str(write(tmp_path / "clean.jsonl", days(3, 60))))
+    assert report["findings"] == []
+    assert [entry for entry in report["could_not"] if entry["blocking"]] == []
+    assert code == 0
+
+
+def test_level_that_was_always_there_is_a_report_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A chronic level is info and notifies nobody."""
+    rows = [leak(i, START + timedelta(minutes=i)) if i % 5 == 0 else envelope(i, START + timedelta(minutes=i)) for i in range(3 * 1440)]
+    code, report = checked(capsys, "--since", "6h", "--source", str(write(tmp_path / "chronic.jsonl", rows)))
+    assert code == 1
+    assert {(entry["severity"], entry["notify"], entry["chronic"]) for entry in report["findings"]} == {("info", False, True)}
+
+
+def test_jobs_give_equal_bytes(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The findings do not depend on the number of processes."""
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    lines = log.read_text().splitlines(keepends=True)
+    for part in range(3):
+        (folder / f"{part}.jsonl").write_text("".join(lines[part::3]))
+    outputs = []
+    for jobs in ("1", "2", "3"):
+        main(["check", "--all", "--source", str(folder), "--format", "json", "--jobs", jobs])
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] == outputs[2]
+
+
+def test_row_order_does_not_matter(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The same lines in another order give the same findings."""
+    turned = tmp_path / "turned.jsonl"
+    turned.write_text("".join(reversed(log.read_text().splitlines(keepends=True))))
+    _, one = checked(capsys, "--since", "1h", "--source", str(log))
+    _, other = checked(capsys, "--since", "1h", "--source", str(turned))
+    assert one["findings"] == other["findings"]
+
+
+def test_choices_of_one_request_count_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A response with three choices is one request of three records."""
+    row = envelope(1, START)
+    row["request"]["n"] = 3
+    row["response"]["choices"] = [{**row["response"]["choices"][0], "index": index} for index in range(3)]
+    _, report = checked(capsys, "--all", "--source", str(write(tmp_path / "n.jsonl", [row])))
+    assert (report["scanned"]["requests"], report["scanned"]["records"]) == (1, 3)
+
+
+def test_unreadable_lines_are_named_and_make_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One broken line among many: counted, with its place; the rest is judged."""
+    path = write(tmp_path / "log.jsonl", days(2, 60))
+    lines = path.read_text().splitlines(keepends=True)
+    lines.insert(10, '{"request": {"model": \n')
+    path.write_text("".join(lines))
+    code, report = checked(capsys, "--since", "1h", "--source", str(path))
+    assert code == 2
+    assert report["scanned"]["unreadable"] == 1
+    assert any("log.jsonl:11" in place for places in report["scanned"]["places"].values() for place in places)
+    assert report["scanned"]["requests"] == 2880
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("empty.jsonl", b""),
+        ("binary.bin", bytes(range(256)) * 64),
+        ("words.txt", b"nothing to see here\nreally nothing\n"),
+        ("cut.gz", gzip.compress(b'{"request": {}, "response": {}}\n' * 2000)[:60]),
+        ("utf16.jsonl", '{"request": {}}'.encode("utf-16")),
+        ("numbers.jsonl", b"1\n2\n3\n"),
+        ("nested.jsonl", b'{"request":' * 20_000 + b"1" + b"}" * 20_000 + b"\n"),
+    ],
+)
+def test_what_is_no_log_is_said_and_never_healthy(name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A clear reason and exit code 2, no traceback."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    code, report = checked(capsys, "--all", "--source", str(path))
+    assert code == 2
+    assert report["findings"] == []
+    assert report["could_not"]
+    assert all(entry["why"] and entry["remedy"] for entry in report["could_not"])
+
+
+def test_missing_file_is_an_error_with_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """No report, one line on stderr."""
+    assert main(["check", "--all", "--source", "no/such/file.jsonl"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no/such/file.jsonl" in captured.err
+
+
+def test_records_without_time_are_judged_with_all_and_named_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half the records bear no time."""
+    rows = days(1, 60)
+    for row in rows[::2]:
+        del row["timestamp"]
+    path = write(tmp_path / "log.jsonl", rows)
+    _, whole = checked(capsys, "--all", "--source", str(path))
+    assert any("bear no time" in note for note in whole["notes"])
+    code, recent = checked(capsys, "--since", "1h", "--source", str(path))
+    assert any("without a time" in entry["what"] for entry in recent["could_not"])
+    assert code == 2
+
+
+def test_records_from_the_future_do_not_move_the_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One clock is wrong by years; the window still ends with the others' newest record, and the stray is named."""
+    rows = [*days(2, 60), envelope(99_999, START.replace(year=2099))]
+    code, report = checked(capsys, "--since", "1h", "--source", str(write(tmp_path / "log.jsonl", rows)))
+    assert report["window"]["to"] == "2026-11-22T00:00:00Z"
+    assert any("future" in entry["what"] for entry in report["could_not"])
+    assert code == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["--since", "soon"], "duration"),
+        (["--since", "1h", "--all"], "exclude each other"),
+        (["--from", "2026-11-20T00:00:00Z"], "both"),
+        (["--from", "2026-11-21", "--to", "2026-11-20"], "before"),
+        (["--all", "--jobs", "0"], "at least one"),
+    ],
+)
+def test_calls_that_make_no_sense_say_what_to_write(args: list[str], word: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line on stderr, exit code 2."""
+    assert main(["check", "--source", str(log), *args]) == 2
+    assert word in capsys.readouterr().err
+
+
+def test_mapping_reads_an_unknown_layout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Columns at their own places, with units."""
+    rows = [
+        {"ts": int((START + timedelta(minutes=i)).timestamp() * 1000), "svc": "harbour", "out": {"txt": None if i > 2800 else "All is well on the quay."}, "why": "stop", "used": 30, "rid": f"r{i}"}
+        for i in range(2880)
+    ]
+    path = write(tmp_path / "own.jsonl", rows)
+    config = tmp_path / "detector.yml"
+    config.write_text(
+        "source:\n  mapping:\n    timestamp: {path: ts, unit: ms}\n    deployment: svc\n    content: out.txt\n    finish_reason: why\n    completion_tokens: used\n    request_id: rid\n"
+    )
+    code, report = checked(capsys, "--config", str(config), "--since", "1h", "--source", str(path))
+    assert code == 1
+    assert {entry["signal"] for entry in report["findings"]} == {"empty_content"}
+    assert report["findings"][0]["deployment"] == "harbour"
+
+
+def test_demo_finds_the_re_enacted_incident(capsys: pytest.CaptureFixture[str]) -> None:
+    """The bundled log fires with the leak and the cut-off as one incident, and nothing else."""
+    assert main(["demo", "--format", "json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {entry["signal"] for entry in report["findings"]} == {"think_leak", "length_cutoff"}
+    assert len({entry["incident"] for entry in report["findings"]}) == 1
+    assert report["scanned"]["unreadable"] == 0
