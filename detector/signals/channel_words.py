@@ -16,6 +16,7 @@ _HOP = re.compile(
     r"(?<![A-Za-z_.#$@-])(?:analysis)?(?<![A-Z])assistant(?:final|analysis|commentary)(?=[^\W_]|[ \t]?to="
     r"|\s*[\[{(\"'*#`~$<-]|\n)|(?<=\S)assistant(?:final|analysis|commentary)(?=[^\s.(=,;:)\]\"'`_-]|\n|\Z)"
 )
+_LED_HOP = re.compile(r"(?<![A-Za-z_])assistant(?:final|analysis|commentary)|(?<=[a-z])assistant(?:final|analysis|commentary)(?![a-z])")
 _LEAD = re.compile(r"\s{0,8}(analysis|commentary)(?=[A-Z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(\w*)(.?.?)", re.S)
 # Gemma and Gemini: the thought channel's name and nothing that closes it (livekit/agents#6942, raullenchai/Rapid-MLX#447).
 _THOUGHT = re.compile(
@@ -28,7 +29,7 @@ _KOREAN_PARTICLE = re.compile(
 )
 _JAPANESE_ON = re.compile(r"(?:は(?![いじ])|が|を|の(?!ち)|と(?![てこり])|とは|という|に(?!ゅ)|で(?!は|す|き)|も(?![ちし])|や|」)")
 _CHINESE_ON = re.compile(r"(?:是(?!的)|的|在|一词|一詞|这个词|這個詞|这个单词|作为|作為|可以(?:表示|用|作|翻|指)|用作|和|与|與|表示|意为|意思|即|指)")
-_NAME_GOES_ON = re.compile(r"[\w$]*\s*(?:[=({\[<.;]|:\s|->|=>|,\s*\w+\s*[=:])")
+_NAME_GOES_ON = re.compile(r"[\w$]*(?:[({\[<_]|\.(?=\w)|\s*(?:=(?!=?\s*\))|:=|->|=>)|:\s*(?:[\d\"'{\[-]|true\b|false\b|null\b|None\b))")
 _CODE_AFTER_MARKS = re.compile(
     r"\s*(?:=|;|:|\.|->|=>|is\b|returns?\b|takes\b|was\b|function\b|method\b|함수|메서드|関数|メソッド|函数|方法|는\s|은\s|を|は(?!い)|是(?!的)|的)"
 )
@@ -44,9 +45,12 @@ def channel_word(content: str, record: Record) -> tuple[str, int] | None:
     if thought is not None:
         return "thought", thought
     lead = _LEAD.match(content)
-    led = lead is not None and lead.group(1) == "analysis" and not _is_name(content, lead.end(1), record)
+    led = lead is not None and lead.group(1) == "analysis" and not _is_name(content, lead.end(1), record) and not _is_spoken_of(content[lead.end(1) :][:40])
     if "assistant" in content:
-        hits = [Hit(match.start(), match.end(), "channel", "harmony words", match.group()) for match in islice(_HOP.finditer(content), MOST_HOPS)]
+        hits = [
+            Hit(match.start(), match.end(), "channel", "harmony words", match.group())
+            for match in islice((_LED_HOP if led else _HOP).finditer(content), MOST_HOPS)
+        ]
         around = None if led else Surroundings(content, hits)
         for index, hit in enumerate(hits):
             if around is None or not around.is_mention(index):
@@ -68,6 +72,11 @@ def _is_name(content: str, at: int, record: Record) -> bool:
     return again or (record.user_text is not None and name in record.user_text)
 
 
+def _reads_like_thinking(text: str) -> bool:
+    """Sentences, and no entry of a dictionary or word list, which also begins with the word on a line of its own."""
+    return not (text[0].islower() or text[0] in "/[(*-#" or text[0].isdigit()) and re.search(r"[.!?。！？]", text) is not None
+
+
 def _thought(content: str, record: Record) -> int | None:
     match = _THOUGHT.match(content)
     if match is None:
@@ -77,18 +86,20 @@ def _thought(content: str, record: Record) -> int | None:
         rest = content[match.end() :]
         return place if rest.strip() and _CODE_AFTER_MARKS.match(rest) is None else None
     if match.group("line") is not None or match.group("spaced") is not None:
-        asked = record.user_text is not None and re.search(r"(?i)\bthoughts?\b", record.user_text) is not None and match.group("line") is not None
-        return None if asked and len(content) < 200 else place
+        return place if match.group("spaced") is not None or _reads_like_thinking(content[match.end("line") - 1 :]) else None
     rest = content[match.end() :]
     if rest[:1] in ('"', "“") and not rest[1:2].isupper():
         return None
-    if _KOREAN_PARTICLE.match(rest) or _JAPANESE_ON.match(rest) or _CHINESE_ON.match(rest):
-        return None
-    if rest[:1] in "，。、：；！？）」』…—–·":
+    if _is_spoken_of(rest):
         return None
     if rest[:1].isupper() and rest[:1].isascii() and _is_name(content, match.end(), record):
         return None
     return place
+
+
+def _is_spoken_of(rest: str) -> bool:
+    """What follows a word says something about the word: particles and marks of Korean, Japanese and Chinese sentences."""
+    return bool(_KOREAN_PARTICLE.match(rest) or _JAPANESE_ON.match(rest) or _CHINESE_ON.match(rest)) or rest[:1] in tuple("，。、：；！？）」』…—–·")
 
 
 def prose_marker(content: str, record: Record) -> int | None:

@@ -26,20 +26,21 @@ class Shape:
 
 
 # Names that engines and models give the reasoning element. `_MODEL` are prefixes met or likely before it (NousResearch/hermes-agent#75094).
-_NAME = r"(?:think(?:ing)?(?:_\w{1,48})?|thoughts?(?:_process)?|reasoning(?:_content)?|reflection|scratch_?pad|inner_?monologue|cot(?:_budget_reflect)?|思考(?:过程|過程)?|생각|추론)"
+_NAME = r"(?:think(?:ing)?(?:_\w{1,48})?|thoughts?(?:_process)?|reasoning(?:_content)?|reflection|scratch_?pad|(?:inner|internal)_?monologue|cot(?:_budget_reflect)?|思考(?:过程|過程)?|생각|추론)"
 _MODEL = r"(?:qwen|deepseek|minimax|glm|kimi|gemma|gpt|llama|mistral|nemotron|hunyuan|ernie|granite|exaone|seed|longcat|phi|grok|claude|ant|mimo|step|ling)"
 _PREFIX = rf"(?:[A-Za-z][\w.:-]{{0,30}}[_:.\d-]|{_MODEL})"
-_ROLES = r"(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|assistant|user|system|observation|start_header_id|end_header_id|begin_of_text|end_of_text)"
+_ROLES = r"(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|assistant|user|system|observation|start_header_id|end_header_id|begin_of_text|end_of_text|channel|message|constrain)"
 _NAME_GATES = ("think", "thought", "reasoning", "reflection", "scratch", "monologue", "cot", "思考", "생각", "추론")
 _TOOL = r"(?:tool_calls?|tool_response|tool_results?|tool_use|tool_call_name|function_calls?|functioncall|TOOLCALL|arg_key|arg_value|execute_tool)"
 
 SHAPES: tuple[Shape, ...] = (
-    Shape("tag", "think", "open", _NAME_GATES, re.compile(rf"[<＜]\s{{0,2}}(?P<slash>/?)\s{{0,2}}(?i:{_PREFIX}?{_NAME})\s{{0,2}}[>＞]")),
+    Shape("tag", "think", "open", _NAME_GATES, re.compile(rf"[<＜]\s{{0,2}}(?P<slash>/?)\s{{0,2}}(?i:{_PREFIX}?{_NAME})\s{{0,2}}(?:(?<![A-Z])/)?[>＞]|<think(?:ing)?(?:\s[a-z-]{{1,16}}=[\"'][^\"'<>\n]{{0,40}}[\"']){{1,3}}>")),
     Shape("half tag", "think", "half", ("</think",), re.compile(r"</(?i:think(?:ing)?)(?=\s|$)")),
     Shape("half tag", "think", "half", ("<think",), re.compile(r"<(?i:think(?:ing)?)(?=[ \t]{0,8}(?:\n|$))")),
     Shape("half tag", "think", "half", ("/think",), re.compile(r"/(?<![\w</\\|:\[◁＜~*-]/)(?<![\s./]\./)(?<!^\./)(?i:think(?:ing)?)>")),
     Shape("half tag", "think", "half", ("<thi", "</thi"), re.compile(r"</?thi(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?\Z")),
-    Shape("half tag", "think", "half", ("think",), re.compile(r"\A\s{0,8}/?[Tt]hink(?:ing)?>")),
+    Shape("half tag", "think", "half", ("nk>", "thinking>"), re.compile(r"\A\s{0,8}(?:/?[Tt]hink(?:ing)?|/?(?:h?i)?nk)>")),
+    Shape("half tag", "think", "half", ("think]",), re.compile(r"\A\s{0,8}/?THINK\]")),
     Shape("pipe tag", "think", "open", ("<|", "<｜", "</|"), re.compile(r"</?[|｜](?P<slash>/?)(?i:(?=[\w▁]{0,24}(?:think|thought|reasoning))[\w▁]{3,40})[|｜]>")),
     Shape("bracket tag", "think", "open", ("think]", "thinking]", "reasoning]"), re.compile(r"\[(?P<slash>/?)THINK\]|\[/(?:THINKING|REASONING|think|Think|thinking)\]")),
     Shape("triangle tag", "think", "open", ("◁",), re.compile(r"◁\s?(?P<slash>/?)\s?(?i:think(?:ing)?)\s?▷?")),
@@ -48,20 +49,25 @@ SHAPES: tuple[Shape, ...] = (
     Shape("harmony channel", "think", "channel", ("<|channel|>",), re.compile(r"<\|channel\|>")),
     Shape("medgemma", "think", "open", ("<unused94>", "<unused95>"), re.compile(r"<unused94>thought|<(?P<slash>)unused95>")),
     Shape("apriel prose", "think", "close", ("[begin final response]",), re.compile(r"\[BEGIN FINAL RESPONSE\]")),
-    Shape("pipe token", "special", "turn", ("<|",), re.compile(r"<\|[A-Za-z0-9_/.:-]{1,48}\|>")),
+    Shape("pipe token", "special", "turn", ("<|",), re.compile(r"<\|(?:[A-Za-z0-9_/.:▁-]{1,48}|(?:begin|end) of (?:sentence|text|turn))\|>")),
     Shape("gemma token", "special", "tool", ("<|", "|>"), re.compile(r"<\|(?:tool(?:_call|_response)?|turn|image|audio|video)>|<(?:tool(?:_call|_response)?|turn|image|audio|video)\|>")),
     Shape("wide token", "special", "turn", ("<｜", "</｜"), re.compile(r"</?｜[^<>\n｜]{1,48}｜[^<>\n]{0,120}>")),
     Shape("dsml", "special", "tool", ("|DSML|",), re.compile(r"</?\|DSML\|[^<>\n]{0,120}>")),
     Shape("half token", "special", "half", ("<|",), re.compile(rf"<\|{_ROLES}\|?(?![\w|>])")),
-    Shape("half token", "special", "half", ("|>",), re.compile(rf"\b{_ROLES}(?<![<|]im_end)\|>")),
+    Shape("half token", "special", "half", ("|>",), re.compile(rf"(?<![<|\w]){_ROLES}\|>")),
     Shape("half token", "special", "half", ("|",), re.compile(rf"\|(?<![\w<|]\|){_ROLES}\|(?!\w+\|)>?")),
     Shape("sentence token", "special", "eos", ("<s>", "</s>"), re.compile(r"</?s>")),
     Shape("word token", "special", "pad", ("<",), re.compile(
-        r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|(?:start|end)_of_(?:turn|image|audio|video|utterance|text|sentence"
+        r"<(?:bos|eos|pad|unk|sop|eop|eot|eod|eoh|eoa|eom|BOS|EOS|PAD|UNK|EOT|EOD|EOM|sep|(?:[eb]os|pad|EOS|BOS|PAD)_(?:token|TOKEN)|(?:start|end)_of_(?:turn|image|audio|video|utterance|text|sentence"
         r"|role|file|message|speech|document|chunk|header)|unused\d{1,4}|extra_id_\d{1,4}|SPECIAL_\d{1,5}"
-        r"|reserved(?:_special_token|_token)?_\d{1,5}|0x[0-9A-Fa-f]{2}|fim_(?:prefix|suffix|middle|pad)|PRE|SUF|MID|image_soft_token|IMG_CONTEXT|_(?:user|bot|end|start))>")),
+        r"|reserved(?:_special_token|_token)?_\d{1,5}|0x[0-9A-Fa-f]{2}|fim_(?:prefix|suffix|middle|pad)|PRE|SUF|MID|(?:image|audio|video)_soft_token|IMG_CONTEXT|_(?:user|bot|end|start))>")),
     Shape("bracket token", "special", "turn", ("[",), re.compile(
         r"\[/?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_CALLS|TOOL_RESULTS|TOOL_CONTENT|CALL_ID|MODEL_SETTINGS|IMG_BREAK|IMG_END|gMASK|PAD|UNK|BOS|EOS)\]|\[(?:CLS|SEP)\]")),
+    Shape("exaone token", "special", "turn", ("[|",), re.compile(r"\[\|[a-z_]{3,24}\|\]")),
+    Shape("ling role", "special", "turn", ("<role>",), re.compile(r"<role>(?:HUMAN|USER|ASSISTANT|SYSTEM|OBSERVATION)</role>")),
+    Shape("qwen agent words", "special", "tool", ("✿",), re.compile(r"✿(?:FUNCTION|ARGS|RESULT|RETURN)✿")),
+    Shape("tool list", "special", "tool", ("<tool",), re.compile(r"<tools?>(?=\s{0,4}\{\s{0,4}\"(?:name|type)\")")),
+    Shape("function gemma", "special", "tool", ("_function_",), re.compile(r"<(?:start|end)_function_(?:call|response|declaration)>")),
     Shape("mistral arguments", "special", "tool", ("[ARGS]",), re.compile(r"\[(?<=\w\[)ARGS\](?=\s{0,4}\{)")),
     Shape("llama2 system", "special", "turn", ("SYS>>",), re.compile(r"<</?SYS>>")),
     Shape("tool tag", "special", "tool", ("<",), re.compile(

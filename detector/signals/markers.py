@@ -64,7 +64,7 @@ MARKERS: tuple[Marker, ...] = (
     *_family("special", "gpt", "GPT-2 family, Qwen", "yanun0323/Whallm#5", eos="<|endoftext|> <|endofprompt|>", pad="<|padding|> <|pad|>"),
     *_family("special", "harmony", "gpt-oss", "NVIDIA/TensorRT-LLM#9256", turn="<|start|> <|end|> <|message|> <|return|> <|call|> <|constrain|> <|channel|>"),
     *_family("special", "phi, glm, zephyr roles", "Phi, GLM, Zephyr", "v#3136, v#4577", turn="<|assistant|> <|user|> <|system|> <|observation|> |assistant| |user| |system|"),
-    *_family("special", "sentencepiece", "Llama 2, Mistral, T5", "huggingface/transformers#23175, v#46224", bos="<s> <bos>", eos="</s> <eos>", pad="<pad> <unk> [PAD] [UNK]"),
+    *_family("special", "sentencepiece", "Llama 2, Mistral, T5", "huggingface/transformers#23175, v#46224", bos="<s> <bos>", eos="</s> <eos>", pad="<pad> <unk> [PAD] [UNK] <pad_token>"),
     *_family("special", "chatglm", "ChatGLM", "template", bos="[gMASK] <sop>", eos="<eop>"),
     *_family("special", "bert words", "BERT family", "template", bos="[BOS] [CLS]", eos="[EOS] [SEP]"),
     *_family("special", "gemma", "Gemma", "template", turn="<start_of_turn> <end_of_turn> <|turn> <turn|>", vision="<start_of_image> <end_of_image>", pad="<unused7>"),
@@ -72,6 +72,10 @@ MARKERS: tuple[Marker, ...] = (
     *_family("special", "deepseek", "DeepSeek", "v#48645, vllm-project/vllm-ascend#9767", bos="<｜begin▁of▁sentence｜>", eos="<｜end▁of▁sentence｜>", turn="<｜User｜> <｜Assistant｜>"),
     *_family("special", "deepseek tools", "DeepSeek V3", "template", tool="<｜tool▁calls▁begin｜> <｜tool▁calls▁end｜> <｜tool▁call▁begin｜> <｜tool▁sep｜>"),
     *_family("special", "deepseek dsml", "DeepSeek V3.2, V4", "vllm-project/vllm-ascend#9767", tool="<｜DSML｜tool_calls> </｜DSML｜invoke>"),
+    *_family("special", "exaone", "EXAONE", "template", turn="[|assistant|] [|user|] [|system|] [|endofturn|]"),
+    *_family("special", "qwen agent words", "Qwen with Qwen-Agent prompts", "template", tool="✿FUNCTION✿ ✿ARGS✿ ✿RESULT✿ ✿RETURN✿"),
+    *_family("special", "function gemma", "FunctionGemma", "template", tool="<start_function_call> <end_function_call>"),
+    *_family("special", "ling role", "Ling, Ring", "template", turn="<role>HUMAN</role> <role>ASSISTANT</role>"),
     *_family("special", "mistral", "Mistral", "v#20028", turn="[INST] [/INST] [SYSTEM_PROMPT] [/SYSTEM_PROMPT] [AVAILABLE_TOOLS] [/AVAILABLE_TOOLS]"),
     *_family("special", "mistral tools", "Mistral, Ministral 3", "v#20028, v#29968", tool="[TOOL_CALLS] [TOOL_RESULTS] [/TOOL_RESULTS] [TOOL_CONTENT] [CALL_ID]"),
     *_family("special", "llama2", "Llama 2", "template", turn="<<SYS>> <</SYS>>"),
@@ -94,29 +98,29 @@ MARKERS: tuple[Marker, ...] = (
 # What the byte scan looks for: literals of at most eight bytes, anywhere in a text. They begin with bytes that are rare in prose, because each place that
 # such a byte stands at is compared; beginnings of the whole text are `STARTS`, which `think_leak` and `special_token_leak` look at themselves.
 HINTS: tuple[str, ...] = (
-    *("<|", "<｜", "</|", "</｜", "|>", "◁", "▷", "＜", "k>", "/think>", "/thinkin"),
+    *("<|", "<｜", "</|", "</｜", "|>", "◁", "▷", "＜", "k>", "THINK]", "[|", "✿", "_functio", "/think>", "/thinkin"),
     *("<think", "<Think", "<THINK", "</think", "</Think", "</THINK", "< think", "< Think", "</ think", "< /think", "</ Think", "<  think"),
     *("_think", ":think", "-think", ".think", "_though", ":though", "-though", "_reason", ":reason", "<thi", "</thi"),
     *("<thought", "</though", "< though", "<Thought", "</Though", "<THOUGHT", "</THOUGH", "<reasoni", "</reason", "<Reasoni", "</Reason", "<REASONI", "</REASON"),
-    *("<reflect", "</reflec", "<Reflect", "</Reflec", "<scratch", "</scratc", "<Scratch", "</Scratc", "<inner", "</inner", "<cot", "</cot", "<seed:", "</seed:", "<CoT", "</CoT"),
+    *("<reflect", "</reflec", "<Reflect", "</Reflec", "<scratch", "</scratc", "<Scratch", "</Scratc", "<inner", "</inner", "<intern", "</inter", "<cot", "</cot", "<seed:", "</seed:", "<CoT", "</CoT"),
     *("<思考", "</思考", "<생각", "</생각", "<추론", "</추론", "[BEGIN F", "[THINK", "[/THINK", "[/REASON", "[/think", "[/Think", "tfinal", "tanalys", "tcomment"),
-    *("<s>", "</s>", "<bos>", "<pad>", "<unk>", "<sop>", "<eo", "<BOS>", "<EO", "<PAD>", "<UNK>", "<start_of", "<end_of_", "<unused", "<extra_i", "<SPECIAL", "<reserve"),
+    *("<s>", "</s>", "<bos>", "<pad>", "<unk>", "<sop>", "<eo", "<sep>", "<bos_", "<pad_", "<BOS_", "<PAD_", "<role>H", "<role>U", "<role>A", "<role>S", "<role>O", "<tools>", "<tool>", "<audio_s", "<video_s", "<BOS>", "<EO", "<PAD>", "<UNK>", "<start_of", "<end_of_", "<unused", "<extra_i", "<SPECIAL", "<reserve"),
     *("<0x", "<fim_", "<PRE>", "<SUF>", "<MID>", "<image_s", "<IMG_CON", "<_user>", "<_bot>", "<_end>", "<_start>", "|assista", "|user|", "|system|", "|observa"),
     *("|im_", "|endofte", "|eot_id", "|eom_id", "|start_h", "|end_hea", "|begin_o", "|end_of_", "|DSML|", "[INST]", "[/INST]", "[SYSTEM_", "[/SYSTEM", "[AVAILAB"),
     *("[/AVAILA", "[TOOL_", "[/TOOL_", "[CALL_ID", "[MODEL_S", "[/MODEL_", "[IMG_", "[gMASK]", "[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "<<SYS>>"),
     *("<</SYS>", "<tool_", "</tool_", ":tool_", "_tool_ca", "<functio", "</functi", ":functio", "=functio", "<paramet", ":paramet", "<invoke", "</invoke", ":invoke", "<TOOLCAL"),
     *("</TOOLCA", "<arg_", "</arg_", "<execute", "</execut", "<answer>", "</answer", "<respons", "</respon", "<final_a", "</final_"),
 )  # fmt: skip
-STARTS: tuple[str, ...] = ("thought", "analysis", "commentary", "think>", "Think>", "Here is my thought", "Here's my thought", "Here’s my thought")
+STARTS: tuple[str, ...] = ("thought", "analysis", "commentary", "think>", "Think>", "/think", "Here is my thought", "Here's my thought", "Here’s my thought")
 
 
 # Pieces of which every answer that `judge` flags holds one: what a store can pre-filter by. Broader than HINTS where a store knows no "begins with".
 THINK_CONTAINS: tuple[str, ...] = (
-    *("think", "Think", "THINK", "hought", "HOUGHT", "easoning", "EASONING", "eflection", "EFLECTION", "cratch", "CRATCH", "onologue", "ONOLOGUE", "</thi", "<thi", "cot", "COT", "思考", "생각", "추론"),
+    *("think", "Think", "THINK", "hought", "HOUGHT", "easoning", "EASONING", "eflection", "EFLECTION", "cratch", "CRATCH", "onologue", "ONOLOGUE", "</thi", "<thi", "nk>", "cot", "COT", "思考", "생각", "추론"),
     *("<|channel", "<channel|", "unused9", "[BEGIN FINAL RESPONSE]", "assistantfinal", "assistantanalysis", "assistantcommentary", "analysis", "my response:"),
 )  # fmt: skip
 SPECIAL_CONTAINS: tuple[str, ...] = (
-    *("<|", "|>", "<｜", "</｜", "|DSML|", "|assistant|", "|user|", "|system|", "|observation|", "|im_", "|endoftext|", "_id|", "<s>", "</s>", "<bos>", "<eo", "<pad>", "<unk>", "<sop>", "<BOS>", "<EO", "<PAD>"),
+    *("<|", "|>", "<｜", "</｜", "[|", "✿", "<sep>", "_token>", "_TOKEN>", "<role>", "<tool", "_function_", "|channel|", "|message|", "|constrain|", "_soft_token", "|DSML|", "|assistant|", "|user|", "|system|", "|observation|", "|im_", "|endoftext|", "_id|", "<s>", "</s>", "<bos>", "<eo", "<pad>", "<unk>", "<sop>", "<BOS>", "<EO", "<PAD>"),
     *("<UNK>", "<start_of_", "<end_of_", "<unused", "<extra_id_", "<SPECIAL_", "<reserved", "<0x", "<fim_", "<PRE>", "<SUF>", "<MID>", "<image_soft", "<IMG_", "<_", "INST]", "SYSTEM_PROMPT]", "AVAILABLE_TOOLS]"),
     *("[TOOL_", "[/TOOL_", "[CALL_ID]", "MODEL_SETTINGS]", "[IMG_", "[gMASK]", "[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "SYS>>", "tool_call", "tool_res", "tool_use", "function", "TOOLCALL"),
     *("arg_key", "arg_value", "execute_tool", "<invoke", "</invoke", ":invoke", "<parameter", ":parameter", "answer>", "response>", "functools[", "default_api", "tool_code", "commentary", ")]", '"name"', "call:"),

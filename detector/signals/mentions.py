@@ -100,7 +100,7 @@ class Surroundings:
         if before.strip():
             return False
         if after.strip():
-            return words.DEFINITION.match(after) is not None and (self.is_about_markers() or not self._follows_text(hit, line_start))
+            return words.DEFINITION.match(after) is not None and (self.is_about_markers() or (hit.role != "tool" and not self._follows_text(hit, line_start)))
         return self._is_listed(line_start)
 
     def _is_listed(self, line_start: int) -> bool:

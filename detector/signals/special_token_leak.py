@@ -52,6 +52,8 @@ _SUBTYPES: dict[Role, str] = {
 _CALL_PIECES = (")]", '"name"', "call:", "functools[", "default_api.", "```tool_")
 _RAW_MARKUP = frozenset({"tool", "answer"})  # what the parsers, not the tokenizer, take out
 _ANSWER_NAMES = frozenset({"answer", "response", "final_answer"})
+_NAMED_ELEMENT = re.compile(r"<(?:function|parameter)\s+name=")
+_ELEMENT_ENDS = frozenset({"</function>", "</invoke>"})
 _HTML = re.compile(r"</?(?:p|b|i|u|li|ul|ol|div|span|td|tr|table|a|br|em|strong|del|ins|h[1-6]|html|body|img|font|center|sup|sub)\b[^<>]{0,200}>", re.I)
 MOST_LEAKS = 32
 STRIKE_CHARACTERS = 300  # longest text between <s> and </s> that is taken for strikethrough
@@ -175,8 +177,15 @@ def _without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit
     if "answer>" in text or "response>" in text:
         drop |= _balanced_answers(text, hits)
     tools = [hit for hit in hits if hit.role == "tool"]
-    if tools and record.has_tools is not True and all(text[hit.start : hit.end] in ("</function>", "</invoke>") for hit in tools):
+    if tools and record.has_tools is not True and all(text[hit.start : hit.end] in _ELEMENT_ENDS for hit in tools):
         drop |= {index for index, hit in enumerate(hits) if hit.role == "tool"}
+    named = {index for index, hit in enumerate(hits) if _NAMED_ELEMENT.match(text, hit.start)}
+    if (
+        named
+        and record.has_tools is not True
+        and all(index in named or text[hits[index].start : hits[index].end] in _ELEMENT_ENDS for index, hit in enumerate(hits) if hit.role == "tool")
+    ):
+        drop |= {index for index, hit in enumerate(hits) if hit.role == "tool"}  # an XML document with functions or parameters of its own
     for index, hit in enumerate(hits):
         literal = text[hit.start : hit.end]
         if literal in ("|user|", "|system|") and not (not text[: hit.start].strip(" ") or text[hit.start - 1] == "\n" or text[hit.end : hit.end + 1] == "\n"):
