@@ -13,7 +13,7 @@ from detector.errors import SourceError
 from detector.sources.base import CouldNot
 from detector.sources.es_connection import Connection, Flavour
 from detector.sources.es_honesty import gaps
-from detector.sources.es_wire import ElasticsearchWire, OpenSearchWire, Wire, WireError, probe, quoted
+from detector.sources.es_wire import ONLY_ELASTICSEARCH, ElasticsearchWire, OpenSearchWire, Wire, WireError, probe, quoted
 
 Json = Any
 RETRIED = frozenset({"rejected", "unavailable", "connection", "not_json"})
@@ -32,6 +32,7 @@ _REMEDIES = {
     "tls": "give the authority's certificate as `source.tls.ca_file`, or the certificate's SHA-256 as `source.tls.fingerprint`",
     "not_json": "something in front of the cluster answers in its place (a login page, a proxy): give an address that leads to the cluster itself",
     "not_a_cluster": "give the address of Elasticsearch or OpenSearch itself, not that of Kibana or of a login page",
+    "product": "let the proxy in front of the cluster pass the header X-Elastic-Product",
     "refused": "run `detector doctor`; if it finds nothing, report this with the type of the error",
 }
 
@@ -40,7 +41,7 @@ class ClusterError(SourceError):
     """A request that stayed without a good answer.
 
     Args:
-        kind: unauthorized, forbidden, missing, rejected, unavailable, timeout, connection, tls, not_json, not_a_cluster, refused.
+        kind: unauthorized, forbidden, missing, rejected, unavailable, timeout, connection, tls, not_json, not_a_cluster, product, refused.
         types: error types that the cluster named, outermost first.
     """
 
@@ -153,7 +154,7 @@ def open_cluster(connection: Connection, index: str, pause: Callable[[float], No
     failure: ClusterError | None = None
     for attempt in range(1, ATTEMPTS + 1):
         try:
-            flavour, why = probe(connection, f"/{quoted(index)}/_field_caps", {"fields": "@timestamp", "allow_no_indices": "true"})
+            flavour, why = probe(connection, f"/{quoted(index)}/_field_caps", {"fields": f"@timestamp,{ONLY_ELASTICSEARCH}", "allow_no_indices": "true"})
             break
         except WireError as error:
             failure = cluster_error(error, index)
@@ -175,7 +176,7 @@ def cluster_error(error: WireError, index: str) -> ClusterError:
     if error.kind == "tls":
         return ClusterError("tls", f"the cluster's certificate is not trusted ({error.detail})")
     if error.kind == "product":
-        return ClusterError("not_a_cluster", "the answer does not name its product: this is no Elasticsearch, or a proxy strips its headers")
+        return ClusterError("product", "the answer does not name its product, which Elasticsearch always does: something in between strips its headers")
     if error.kind == "not_json":
         return ClusterError("not_json", "the answer is no JSON, or cut off")
     types = tuple(_types(error.body))

@@ -17,6 +17,7 @@ from detector.sources.es_connection import Connection, Flavour
 
 Json = Any
 JSON_HEADERS = {"accept": "application/json", "content-type": "application/json"}
+ONLY_ELASTICSEARCH = "_tier"  # a metadata field of every Elasticsearch index since 7.10
 OPENSEARCH_INSTALL = 'this cluster is OpenSearch, and its client is not installed: pip install "llm-response-detector[opensearch]"'
 
 
@@ -83,7 +84,7 @@ class ElasticsearchWire:
                 return client.perform_request(method, path, params=dict(params), headers=dict(JSON_HEADERS), body=body).body
         except errors.ApiError as error:
             if isinstance(error, errors.UnsupportedProductError):
-                raise WireError("product") from error
+                raise WireError("product" if "json" in (error.meta.mimetype or "") else "not_json") from error
             raise WireError("http", int(error.meta.status), error.body, dict(error.meta.headers)) from error
         except errors.SerializationError as error:
             raise WireError("not_json") from error
@@ -93,8 +94,6 @@ class ElasticsearchWire:
             raise WireError("tls", detail=_why(error)) from error
         except errors.ConnectionError as error:
             raise WireError("connection", detail=_why(error)) from error
-        except errors.UnsupportedProductError as error:
-            raise WireError("product") from error
         except errors.TransportError as error:
             raise WireError("not_json", detail=type(error).__name__) from error
 
@@ -157,8 +156,11 @@ class OpenSearchWire:
 def probe(connection: Connection, path: str, params: Mapping[str, str]) -> tuple[Flavour | None, str]:
     """Which kind of cluster answers: (flavour, why not).
 
-    Elasticsearch names itself in the header `X-Elastic-Product` of every answer since 7.14, refusals included. What answers JSON of a search engine
-    without that header is taken as OpenSearch. Raises WireError when nothing answers.
+    Elasticsearch names itself in the header `X-Elastic-Product` of every answer since 7.14, refusals included, and its client insists on it. What answers
+    JSON of a search engine without that header is taken as OpenSearch, unless it has a field that only Elasticsearch has: then something strips headers.
+
+    Raises:
+        WireError: nothing answers, or headers are stripped.
     """
     import elastic_transport
 
@@ -184,6 +186,8 @@ def probe(connection: Connection, path: str, params: Mapping[str, str]) -> tuple
         return "elasticsearch", ""
     if meta.status in (429, 502, 503, 504):  # somebody in front answers for a cluster that does not
         raise WireError("http", meta.status, body if isinstance(body, dict) else None, dict(meta.headers))
+    if isinstance(body, dict) and ONLY_ELASTICSEARCH in body.get("fields", {}):
+        raise WireError("product")
     if isinstance(body, dict) and ("fields" in body or "_shards" in body or (isinstance(body.get("error"), (dict, str)) and "status" in body)):
         return "opensearch", ""
     if meta.status in (401, 403):
