@@ -1,0 +1,196 @@
+"""Incidents over time: a table of reports in, states and reasons out."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+
+from detector.findings import Counted, Finding
+from detector.incidents import Advanced, Change, Incident, Policy, advance
+from detector.report import Report
+from detector.rules import Rule, load_rules
+from detector.sources.base import CouldNot, Tally
+from detector.window import MINUTE, Window
+
+T0 = 1_800_000_000.0
+RULES = {rule.id: rule for rule in load_rules()}
+
+
+def rule(identifier: str, *, hold: int = 0, window: int = 15) -> Rule:
+    """A shipped rule with another `for` and window."""
+    return RULES[identifier].model_copy(update={"for_minutes": hold, "window_minutes": window})
+
+
+def finding(
+    at: float,
+    identifier: str = "think_tag_leak",
+    *,
+    since: float | None = None,
+    deployment: str = "chat",
+    pod: str | None = None,
+    severity: str = "warning",
+    flagged: int = 5,
+    incident: str = "a",
+) -> Finding:
+    """A finding that fires at `at`, since `since`."""
+    labels: dict[str, str | None] = {"deployment": deployment, "model": "m"} | ({"pod": pod} if pod else {})
+    counts = Counted(flagged, 1000, at - 15 * MINUTE, at)
+    own = RULES[identifier]
+    return Finding(identifier, own.title, severity, severity != "info", own.signal, labels, counts, (0.001, 0.01), None, 9.0, 3.0, at - 60, at, incident=incident, firing=(since if since is not None else at, at))
+
+
+def report(at: float, *findings: Finding, blind: str = "") -> Report:
+    """A report whose window ends at `at`."""
+    could_not = (CouldNot("the log", blind, "mend it"),) if blind else ()
+    return Report(Window(at - 15 * MINUTE, at), Tally(requests=1000, records=1000), findings, could_not)
+
+
+def play(steps: list[tuple[float, tuple[Finding, ...], str]], rules: list[Rule], policy: Policy | None = None) -> list[tuple[float, list[Change], tuple[Incident, ...]]]:
+    """Run the reducer over reports at minutes after T0."""
+    incidents: tuple[Incident, ...] = ()
+    out = []
+    for minute, findings, blind in steps:
+        at = T0 + minute * MINUTE
+        done: Advanced = advance(incidents, report(at, *findings, blind=blind), rules, at, policy)
+        incidents = done.incidents
+        out.append((minute, list(done.changes), incidents))
+    return out
+
+
+def kinds(played: list[tuple[float, list[Change], tuple[Incident, ...]]]) -> list[tuple[float, str]]:
+    """What was told, and when; edits left out."""
+    return [(minute, change.kind) for minute, changes, _ in played for change in changes if change.kind != "updated"]
+
+
+def firing(minute: float, **more: object) -> tuple[Finding, ...]:
+    return (finding(T0 + minute * MINUTE, **more),)  # type: ignore[arg-type]  # the table's keywords are those of `finding`
+
+
+def test_for_holds_back_until_it_has_fired_that_long() -> None:
+    """Pending for ten minutes, then firing; a pending one that ends is dropped without a word."""
+    rules = [rule("think_tag_leak", hold=10)]
+    since = T0
+    steps = [(m, firing(m, since=since), "") for m in (0, 5, 10)]
+    assert kinds(play(steps, rules)) == [(10, "fired")]
+    gone = play([(0, firing(0), ""), (5, (), ""), (10, firing(10), "")], rules)
+    assert kinds(gone) == []
+
+
+def test_for_survives_a_window_shorter_than_it() -> None:
+    """Each run sees only its own last minutes; the incident remembers since when it fires."""
+    played = play([(m, firing(m), "") for m in (0, 5, 10)], [rule("think_tag_leak", hold=10)])
+    assert kinds(played) == [(10, "fired")]
+
+
+def test_resolves_after_two_clean_windows_and_at_least_half_an_hour() -> None:
+    """Clean from minute 0; thirty minutes later it is over."""
+    played = play([(0, firing(0), ""), *((m, (), "") for m in (10, 20, 29, 30))], [rule("think_tag_leak", window=10)])
+    assert kinds(played) == [(0, "fired"), (30, "resolved")]
+    longer = play([(0, firing(0), ""), *((m, (), "") for m in (30, 119, 120))], [rule("think_tag_leak", window=60)])
+    assert kinds(longer) == [(0, "fired"), (120, "resolved")]
+
+
+def test_flapping_stays_one_incident() -> None:
+    """On and off every ten minutes: fired once, never resolved in between."""
+    steps = [(m, firing(m) if m % 20 == 0 else (), "") for m in range(0, 121, 10)]
+    assert kinds(play(steps, [rule("think_tag_leak")])) == [(0, "fired")]
+
+
+def test_what_could_not_be_looked_at_resolves_nothing() -> None:
+    """Blind for hours: held, said once; afterwards the clean time begins anew."""
+    steps = [(0, firing(0), ""), *((m, (), "no connection") for m in range(10, 200, 10)), (200, (), ""), (220, (), ""), (230, (), "")]
+    played = play(steps, [rule("think_tag_leak")])
+    assert kinds(played) == [(0, "fired"), (10, "blind"), (230, "resolved")]
+
+
+def test_a_rule_that_broke_holds_only_its_own_incidents() -> None:
+    """Another rule's trouble is not this incident's."""
+    at = T0 + 40 * MINUTE
+    opened = advance((), report(T0, finding(T0)), [rule("think_tag_leak"), rule("garbled_text_spike")], T0).incidents
+    broken = replace(report(at), could_not=(CouldNot("rule garbled_text_spike", "it could not be evaluated", "…", blocking=False),))
+    assert [change.kind for change in advance(opened, broken, list(RULES.values()), at + 12 * 3600).changes] == ["resolved"]
+    mine = replace(report(at), could_not=(CouldNot("rule think_tag_leak for chat / m", "no requests in the window", "…", blocking=False),))
+    assert [change.kind for change in advance(opened, mine, list(RULES.values()), at + 12 * 3600).changes] == ["blind"]
+
+
+def test_many_rules_and_pods_of_one_incident_fold() -> None:
+    """Three rules on four pods: one incident, told once."""
+    group = tuple(
+        finding(T0, identifier, pod=f"p{pod}", incident="a") for identifier in ("think_tag_leak", "finish_reason_length_spike", "empty_content_spike") for pod in range(4)
+    )
+    played = play([(0, group, "")], [rule(identifier) for identifier in ("think_tag_leak", "finish_reason_length_spike", "empty_content_spike")])
+    assert kinds(played) == [(0, "fired")]
+    assert len(played[0][2]) == 1
+
+
+def test_order_of_findings_does_not_matter() -> None:
+    """Any order gives the same incidents and changes."""
+    group = [finding(T0), finding(T0, "finish_reason_length_spike"), finding(T0, deployment="other", incident="b"), finding(T0, "garbled_text_spike", incident="c")]
+    results = {repr(advance((), report(T0, *order), list(RULES.values()), T0)) for order in itertools.permutations(group)}
+    assert len(results) == 1
+
+
+def test_a_signal_that_joins_later_stays_in_its_incident() -> None:
+    """The leak first, the cut-off later: the same id, told as growth."""
+    rules = [rule("think_tag_leak"), rule("finish_reason_length_spike")]
+    both = (*firing(5), *firing(5, identifier="finish_reason_length_spike"))
+    played = play([(0, firing(0), ""), (5, both, ""), (10, firing(10, identifier="finish_reason_length_spike"), "")], rules)
+    assert kinds(played) == [(0, "fired"), (5, "grew")]
+    assert len(played[-1][2]) == 1
+
+
+def test_rising_severity_is_an_escalation() -> None:
+    """From warning to critical."""
+    rules = [rule("think_tag_leak"), rule("think_tag_leak_level")]
+    played = play([(0, firing(0), ""), (5, (*firing(5), *firing(5, identifier="think_tag_leak_level", severity="critical")), "")], rules)
+    assert kinds(played) == [(0, "fired"), (5, "escalated")]
+
+
+def test_comes_back_within_a_day_as_the_same_incident() -> None:
+    """Reopened with its history, not a second one."""
+    played = play([(0, firing(0), ""), (40, (), ""), (80, firing(80), "")], [rule("think_tag_leak")])
+    assert kinds(played) == [(0, "fired"), (40, "resolved"), (80, "reopened")]
+    (incident,) = played[-1][2]
+    assert incident.opened == 2
+    assert any("opened again" in what for _, what in incident.history)
+
+
+def test_ids_do_not_depend_on_counts() -> None:
+    """No number or text of the log in the identity."""
+    ids = {advance((), report(T0 + i, finding(T0 + i, flagged=i + 3)), list(RULES.values()), T0 + i).incidents[0].id for i in range(5)}
+    assert len(ids) == 1
+
+
+def test_info_findings_open_nothing() -> None:
+    """A chronic level is a report line."""
+    assert advance((), report(T0, finding(T0, severity="info")), list(RULES.values()), T0).incidents == ()
+
+
+def test_critical_and_untaken_is_said_again_after_four_hours() -> None:
+    """A reminder, unless someone took it."""
+    rules = [rule("think_tag_leak_level")]
+    steps = [(m, firing(m, identifier="think_tag_leak_level", severity="critical", since=T0), "") for m in range(0, 500, 60)]
+    assert kinds(play(steps, rules)) == [(0, "fired"), (240, "reminder"), (480, "reminder")]
+    taken = [replace(incident, acked_by="me", acked_at=T0) for incident in advance((), report(T0, *steps[0][1]), rules, T0).incidents]
+    later = T0 + 300 * MINUTE
+    assert [change.kind for change in advance(taken, report(later, *firing(300, identifier="think_tag_leak_level", severity="critical")), rules, later).changes] == ["updated"]
+
+
+def test_running_twice_changes_nothing() -> None:
+    """The same window judged again (two cron jobs, a restart) tells nothing new."""
+    rules = [rule("think_tag_leak")]
+    once = advance((), report(T0, finding(T0)), rules, T0)
+    again = advance(once.incidents, report(T0, finding(T0)), rules, T0)
+    assert again.incidents == once.incidents
+    assert again.changes == ()
+
+
+def test_an_outage_that_began_and_ended_unseen_is_told_once() -> None:
+    """Catch-up: it fired and stopped while nobody looked; one message, then it resolves."""
+    at = T0 + 60 * MINUTE
+    past = replace(finding(T0 + 10 * MINUTE), counts=Counted(5, 1000, T0, at))
+    played = advance((), report(at, past), [rule("think_tag_leak")], at)
+    assert [change.kind for change in played.changes] == ["fired"]
+    (incident,) = played.incidents
+    assert incident.clean_from == T0 + 10 * MINUTE
+    assert [change.kind for change in advance(played.incidents, report(at + 60), [rule("think_tag_leak")], at + 60).changes] == ["resolved"]
