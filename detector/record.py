@@ -79,7 +79,7 @@ class Record:
     has_suffix: bool | None = _column("", "the request gave the text after the gap (fill in the middle); None: not known or not so")
     ignore_eos: bool | None = _column("", "ignore_eos as requested")
     last_role: str | None = _column("", "role of the request's last message")
-    system_text: str | None = _column("", "text of the request's system or developer messages; used to judge, never shown")
+    system_text: str | None = _column("", "text of the request's system messages and of the user's earlier ones; used to judge, never shown")
     skip_special_tokens: bool | None = _column("", "skip_special_tokens as requested: False means that the caller wants them in the text")
     user_text: str | None = _column("", "text of the request's last user message or prompt; used to judge, never shown")
     session: str | None = _column("", "conversation or session id")

@@ -48,6 +48,7 @@ _STRUCTURED = {
     "grammar": "grammar",
     "structural_tag": "structural_tag",
 }
+LONGEST_EARLIER = 4000
 _GATEWAY_OPTIONS = ("merge_reasoning_content_in_choices",)
 
 
@@ -181,10 +182,15 @@ def conversation(request: Mapping[str, Any]) -> tuple[str | None, str | None]:
 
 
 def system_text(request: Mapping[str, Any]) -> str | None:
-    """Texts of system and developer messages (and of `instructions`, Responses API; `system`, Anthropic): what elements an answer should have stands there."""
+    """Texts of system and developer messages, of the user's earlier messages, and of `instructions` (Responses API) or `system` (Anthropic).
+
+    What elements an answer should have stands there. Earlier messages of more than `LONGEST_EARLIER` characters are pasted documents, not instructions.
+    """
     messages = decoded(request.get("messages"))
-    turns = [entry for entry in messages if isinstance(entry, dict) and entry.get("role") in ("system", "developer")] if isinstance(messages, list) else []
-    texts = [conversation_text(turn.get("content")) for turn in turns]
+    turns = [entry for entry in messages if isinstance(entry, dict)] if isinstance(messages, list) else []
+    texts = [conversation_text(turn.get("content")) for turn in turns if turn.get("role") in ("system", "developer")]
+    earlier = [conversation_text(turn.get("content")) for turn in turns if turn.get("role") == "user"][:-1]
+    texts.extend(part for part in earlier if part and len(part) <= LONGEST_EARLIER)
     texts.extend(conversation_text(request.get(key)) for key in ("instructions", "system"))
     return "\n".join(part for part in texts if part) or None
 
