@@ -11,47 +11,10 @@ from detector.record import FinishReason, Record
 from detector.signals.base import Signal, SignalOptions
 
 OPTIONS = SignalOptions()
-_PIECES = [
-    "예약은 화요일입니다.",
-    "您好，请确认设置。",
-    "ご予約を承りました。",
-    "The pump is primed",
-    "Заказ отправлен",
-    "สวัสดี",
-    "नमस्ते",
-    "مرحبا",
-    "�",
-    "Ã©",
-    "í•œ",
-    "锟斤拷",
-    "<think>",
-    "```",
-    "`",
-    '"',
-    "(",
-    ")",
-    "{",
-    "}",
-    "[",
-    ",",
-    ":",
-    "\n",
-    " ",
-    "\t",
-    "\x00",
-    "\x1b[0m",
-    "\x85",
-    "\u200b",
-    "⠀",
-    "U+FFFD",
-    "😀",
-    "�",
-    "1234",
-    "the",
-    "的",
-    "は",
-    "가",
-]
+_SENTENCES = ("예약은 화요일입니다.", "您好，请确认设置。", "ご予約を承りました。", "The pump is primed", "Заказ отправлен", "สวัสดี", "नमस्ते", "مرحبا")
+_BROKEN = ("\ufffd", "Ã©", "í•œ", "锟斤拷", "\x00", "\x1b[0m", "\x85", "\u200b", "\u2800", "\ud800")
+_SIGNS = ("<think>", "```", "`", '"', "(", ")", "{", "}", "[", ",", ":", "\n", " ", "\t", "U+FFFD", "😀", "1234", "the", "的", "は", "가")
+_PIECES = (*_SENTENCES, *_BROKEN, *_SIGNS)
 _pieces = st.lists(st.sampled_from(_PIECES), max_size=30)
 texts = st.one_of(st.none(), st.text(max_size=60), _pieces.map("".join), _pieces.map(" ".join))
 _numbers = st.one_of(st.none(), st.integers(-1, 40), st.sampled_from([16, 100, 128, 256, 4096, 32768, 2**62]))

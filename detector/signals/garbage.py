@@ -66,7 +66,8 @@ def judge(record: Record, options: SignalOptions) -> Flag | None:
         return None
     found = _replaced(record, content) or _control(content)
     if found is None and not content.isascii():
-        found = _wrong_encoding(content) or _wrong_language(record, content)
+        head = content[: prose_of.JUDGED_CHARACTERS]
+        found = _wrong_encoding(head) or _wrong_language(record, head)
     if found is None and record.response_format in REQUIRED:
         fault = json_fault(record)
         found = ("invalid_json", fault) if fault else None
@@ -137,7 +138,7 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     if rows:
         from detector.script_kernels import NAMES, suspicious  # numba is loaded where text beyond ASCII is met
 
-        suspect, local = suspicious([contents[row] for row in rows])
+        suspect, local = suspicious([contents[row][: prose_of.JUDGED_CHARACTERS] for row in rows])
         for row, strange, script in zip(rows, suspect.tolist(), local.tolist(), strict=True):
             question = questions[row]
             wanted[row] = strange or (question is not None and script > 0 and may_differ(NAMES[script], question))

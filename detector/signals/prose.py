@@ -10,6 +10,7 @@ import re
 
 # Marks in place of what was taken out; private-use characters, which are taken out of the text first.
 QUOTE, PARENTHESIS, CODE = "\ue001", "\ue002", "\ue003"
+JUDGED_CHARACTERS = 1 << 16  # of an answer: what is wrong with its language shows in these, and the time for hostile text stays bounded
 _MARKS = re.compile("[\ue001-\ue003]")
 _FENCE = re.compile(r"(?ms)^[ \t]{0,8}(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]{0,8}\1[`~]*[ \t]*$|\Z)")
 _INLINE = re.compile(r"(`+)(?!`)(?:(?!\1).|\n(?!\n)){1,2000}?\1(?!`)")
