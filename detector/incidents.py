@@ -74,6 +74,8 @@ class Incident:
     snoozed_until: float | None = None
     merged_into: str | None = None
     told_at: float | None = None
+    closed_by: str | None = None
+    answers: tuple[str, ...] = ()
 
     @property
     def open(self) -> bool:
@@ -122,6 +124,8 @@ def advance(incidents: Sequence[Incident], report: Report, rules: Sequence[Rule]
             touched.add(other.id)
             if other.state == "firing":
                 changes.append(Change("merged", gone, "it turned out to be part of another incident", True))
+        if incident is not None and _was_closed_just_now(incident, now, policy):
+            continue
         before = incident
         after = _opened(group) if incident is None else _continued(incident, group)
         after = _judged(after, group, known, now)
@@ -156,6 +160,11 @@ def _is_due(incident: Incident, now: float, policy: Policy) -> bool:
     if incident.snoozed_until is not None and incident.snoozed_until > now:
         return False
     return now - (incident.told_at if incident.told_at is not None else incident.since) >= policy.remind
+
+
+def _was_closed_just_now(incident: Incident, now: float, policy: Policy) -> bool:
+    """A person closed it: it may go on firing for a while, as windows look back, before that counts as coming back."""
+    return incident.closed_by is not None and incident.resolved_at is not None and now - incident.resolved_at < policy.shortest_clean
 
 
 @dataclass(frozen=True)
@@ -233,6 +242,7 @@ def _continued(incident: Incident, group: tuple[Finding, ...]) -> Incident:
         acked_by=None,
         acked_at=None,
         snoozed_until=None,
+        closed_by=None,
         history=(*incident.history, (since, "opened again"))[-20:],
         series_seen=0,
         peak_flagged=0,

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from detector.errors import SourceError
+from detector.errors import NotifyError, SourceError
 from detector.incidents import Change, Incident, Policy, advance
-from detector.notify.base import TELLING, Link, Receiver
+from detector.notify.base import TELLING, Heard, Link, Listener, Receiver
 from detector.notify.decision import decide
 from detector.notify.delivery import Delivered, deliver
 from detector.report import Report
@@ -22,6 +22,7 @@ from detector.sources.base import CouldNot, Tally
 from detector.storage.store import Store
 from detector.window import Window
 
+SNOOZE_SECONDS = 4 * 3600  # a reaction names no time: half a shift
 UNDELIVERED = 3  # exit code: a message could not be delivered; it is kept for the next run
 
 
@@ -44,6 +45,7 @@ class Run:
     incidents: tuple[Incident, ...] = ()
     changes: tuple[Change, ...] = ()
     delivered: Delivered = field(default_factory=Delivered)
+    remarks: tuple[str, ...] = ()  # trouble that delays nothing, for stderr
     skipped: bool = False  # another worker held the lease
 
     @property
@@ -84,10 +86,13 @@ def run_once(
         report = look()
         now = report.window.end if report.window is not None else clock()
         before = store.incidents()
-        advanced = advance(before, report, rules, now, policy)
+        heard, deaf = listen(store, telling.receivers)
+        told, replies = answered(before, heard, now)
+        advanced = advance(told, report, rules, now, policy)
+        changes = merged_changes(replies, advanced.changes)
         open_ones = [incident for incident in advanced.incidents if incident.open]
         decisions = decide(
-            advanced.changes,
+            changes,
             open_ones,
             store.silences(now),
             list(telling.receivers.values()),
@@ -103,34 +108,54 @@ def run_once(
             for decision in decisions:
                 body = TELLING.dump_python(decision.telling, mode="json")
                 store.queue(connection, decision.key, decision.receiver, decision.telling.incident.id, decision.telling.kind, body, now)
-            for change in advanced.changes:
-                if change.kind != "updated":
+            for change in changes:
+                if change.kind != "updated" or change in replies:
                     store.note(connection, now, "detector", change.kind, change.incident.id, change.reason)
         delivered = deliver(store, telling.receivers, clock, ignore_delay=one_shot)
-    return Run(report, advanced.incidents, advanced.changes, delivered)
+    return Run(report, advanced.incidents, changes, delivered, remarks=tuple(deaf))
 
 
-def acknowledge(store: Store, incident_id: str, by: str, now: float) -> Incident | None:
-    """Someone takes the incident: reminders stop. None when there is no such open incident."""
-    return _set(store, incident_id, by, now, "ack", acked_by=by, acked_at=now)
+def merged_changes(replies: Sequence[Change], changes: Sequence[Change]) -> tuple[Change, ...]:
+    """What people changed, then what the run changed; an edit is left out where the run says more of the same incident."""
+    louder = {change.incident.id for change in changes}
+    return (*(change for change in replies if change.kind != "updated" or change.incident.id not in louder), *changes)
 
 
-def snooze(store: Store, incident_id: str, by: str, now: float, until: float) -> Incident | None:
-    """Say nothing of the incident until an instant, except that it resolved."""
-    return _set(store, incident_id, by, now, "snooze", snoozed_until=until)
+def answered(incidents: Sequence[Incident], heard: Sequence[Heard], now: float) -> tuple[tuple[Incident, ...], tuple[Change, ...]]:
+    """Incidents after what people said of them (by reaction or command), and what that changed. Pure.
+
+    Each kind of answer counts once per opening of an incident: a reaction that stays does not snooze for ever.
+    """
+    kept = {incident.id: incident for incident in incidents}
+    changes: list[Change] = []
+    for entry in heard:
+        incident = kept.get(entry.incident_id)
+        if incident is None or not incident.open or f"{entry.action}.{incident.opened}" in incident.answers:
+            continue
+        answers = (*incident.answers, f"{entry.action}.{incident.opened}")
+        if entry.action == "ack":
+            kept[incident.id] = after = replace(incident, answers=answers, acked_by=entry.by, acked_at=now)
+        elif entry.action == "snooze":
+            kept[incident.id] = after = replace(incident, answers=answers, snoozed_until=entry.until if entry.until is not None else now + SNOOZE_SECONDS)
+        else:
+            kept[incident.id] = after = replace(incident, answers=answers, state="resolved", resolved_at=now, closed_by=entry.by)
+            changes.append(Change("resolved", after, f"closed by {entry.by}", notify=True))
+            continue
+        changes.append(Change("updated", after, f"{entry.action} by {entry.by}", notify=True))
+    return tuple(kept.values()), tuple(changes)
 
 
-def resolve(store: Store, incident_id: str, by: str, now: float) -> Incident | None:
-    """Someone declares the incident over; if it still fires it comes back at the next run."""
-    return _set(store, incident_id, by, now, "resolve", state="resolved", resolved_at=now)
-
-
-def _set(store: Store, incident_id: str, by: str, now: float, action: str, **values: object) -> Incident | None:
-    found = next((incident for incident in store.incidents(only_open=True) if incident.id == incident_id), None)
-    if found is None:
-        return None
-    after = replace(found, **values)  # type: ignore[arg-type]  # fields of Incident, named by the three callers above
-    with store.transaction() as connection:
-        store.save(connection, [after])
-        store.note(connection, now, by, action, incident_id)
-    return after
+def listen(store: Store, receivers: Mapping[str, Receiver]) -> tuple[list[Heard], list[str]]:
+    """What people said at the receivers that can be listened to; and which could not be asked."""
+    heard: list[Heard] = []
+    deaf: list[str] = []
+    open_ids = [incident.id for incident in store.incidents(only_open=True)]
+    for receiver in receivers.values():
+        if not isinstance(receiver, Listener):
+            continue
+        threads = {incident_id: thread for incident_id in open_ids if (thread := store.thread(receiver.name, incident_id)) is not None}
+        try:
+            heard += receiver.heard(threads)
+        except NotifyError as error:
+            deaf.append(f"reactions could not be read: {error}")
+    return heard, deaf

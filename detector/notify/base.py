@@ -6,8 +6,9 @@ Receivers do I/O and nothing else: what to tell is decided before (`detector.not
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import TypeAdapter
 
@@ -45,6 +46,25 @@ class Telling:
 
 
 TELLING = TypeAdapter(Telling)
+
+
+@dataclass(frozen=True)
+class Heard:
+    """What a person said of an incident: `action` is ack, snooze (until an instant, if one was named) or resolve; `by` names them."""
+
+    incident_id: str
+    action: str
+    by: str
+    until: float | None = None
+
+
+@runtime_checkable
+class Listener(Protocol):
+    """A receiver that people answer at."""
+
+    def heard(self, threads: Mapping[str, dict[str, Any]]) -> list[Heard]:
+        """Answers on these incidents (id -> where its parent stands). Raises NotifyError."""
+        ...
 
 
 class Receiver(Protocol):

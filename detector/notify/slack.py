@@ -1,0 +1,237 @@
+"""Slack (bot token): one parent message per incident, edited in place; changes in its thread; people's reactions read back.
+
+Posting has no idempotency key of its own, so each message carries ours in its metadata, and a doubtful one is looked up in the channel before it is sent again. slack_sdk's
+retry handlers are switched off for the same reason: a post whose answer was lost must not be repeated blindly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from typing import Any
+from urllib.error import URLError
+
+from slack_sdk import WebClient
+from slack_sdk.errors import SlackApiError, SlackClientError
+
+from detector.errors import NotifyError
+from detector.incidents import Incident
+from detector.notify.base import KINDS, Heard, Telling
+from detector.notify.slack_message import SlackMessage, Style, parent, reply
+
+EVENT_TYPE = "llm_incident"
+SECONDS_BETWEEN_POSTS = 1.0  # https://api.slack.com/docs/rate-limits: about one message per second and channel
+LONGEST_WAIT = 30.0  # seconds that a Retry-After may ask of a run; longer ones wait in the outbox
+PAGES, PAGE = 5, 200  # how far back the channel is searched for a doubtful message
+
+GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
+TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "ratelimited", "rate_limited", "team_added_to_org"})
+REMEDIES = {
+    "is_archived": "the channel is archived: unarchive it, or name another one in notify.slack.channel",
+    "is_inactive": "the channel is archived: unarchive it, or name another one in notify.slack.channel",
+    "channel_not_found": "there is no such channel for this bot: check notify.slack.channel (an id such as C0123456789)",
+    "not_in_channel": "the bot is not in the channel: invite it with /invite",
+    "token_revoked": "the token was revoked: set a new DETECTOR_SLACK_TOKEN",
+    "token_expired": "the token expired: set a new DETECTOR_SLACK_TOKEN",
+    "invalid_auth": "the token is wrong: check DETECTOR_SLACK_TOKEN",
+    "not_authed": "there is no token: set DETECTOR_SLACK_TOKEN",
+    "account_inactive": "the bot was switched off or its workspace is gone: check the Slack app",
+    "missing_scope": "the bot lacks a scope: it needs chat:write, channels:history, reactions:read and metadata.message:read",
+}
+REACTIONS = {"eyes": "ack", "no_bell": "snooze", "white_check_mark": "resolve", "heavy_check_mark": "resolve"}
+
+
+@dataclass
+class SlackReceiver:
+    """One channel.
+
+    Args:
+        clock: a monotonic clock in seconds, for pacing. sleep: waits that many seconds.
+    """
+
+    token: str
+    channel: str
+    clock: Callable[[], float]
+    sleep: Callable[[float], None]
+    base_url: str = "https://slack.com/api/"
+    style: Style = Style()
+    name: str = "slack"
+    kinds: frozenset[str] = frozenset(KINDS) - {"still"}
+    timeout: int = 15
+    _last_post: float | None = None
+    _client: WebClient = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        base = self.base_url if self.base_url.endswith("/") else self.base_url + "/"
+        self._client = WebClient(token=self.token, base_url=base, timeout=self.timeout, retry_handlers=[])
+
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+        """Post or edit the parent, then add to its thread. See `detector.notify.base.Receiver`."""
+        if thread is not None and thread.get("storm") and telling.kind != "storm":
+            return self._in_storm(telling, key, thread, doubtful=doubtful)
+        if thread is not None and thread.get("channel") == self.channel and self._edit(telling, thread):
+            if telling.kind != "updated":
+                self._reply(telling, key, thread, doubtful=doubtful)
+            return thread
+        if telling.kind in ("resolved", "merged"):
+            return None  # nobody sees a parent that could turn green: an end alone is no news
+        found = self._find(f"{key}.parent") if doubtful else None
+        reference = found or self._post(parent(telling, self.style), telling, f"{key}.parent", None)
+        if telling.kind == "storm":
+            return {**reference, "storm": True}
+        self._reply(telling, key, reference, doubtful=doubtful)
+        return reference
+
+    def heard(self, threads: Mapping[str, dict[str, Any]]) -> list[Heard]:
+        """Reactions on the parents of these incidents (id -> where the parent stands). Raises NotifyError."""
+        found: list[Heard] = []
+        for incident_id, thread in threads.items():
+            if thread.get("storm"):
+                continue  # one summary of many: a reaction on it names no incident
+            try:
+                answer = self._call("reactions_get", channel=thread["channel"], timestamp=thread["ts"], full=True)
+            except _GoneError:
+                continue
+            for reaction in (answer.get("message") or {}).get("reactions") or []:
+                action = REACTIONS.get(str(reaction.get("name", "")).split("::")[0])
+                if action is not None:
+                    users = reaction.get("users") or ["someone"]
+                    found.append(Heard(incident_id, action, str(users[0])))
+        return found
+
+    # -- inside
+    def _edit(self, telling: Telling, thread: dict[str, Any]) -> bool:
+        """Bring the parent up to date; False when it is gone."""
+        message = parent(telling, self.style)
+        try:
+            self._call(
+                "chat_update",
+                channel=thread["channel"],
+                ts=thread["ts"],
+                text=message.text,
+                attachments=message.attachments,
+                metadata=_metadata(telling, str(thread.get("key", ""))),
+            )
+        except _GoneError:
+            return False
+        return True
+
+    def _reply(self, telling: Telling, key: str, thread: dict[str, Any], *, doubtful: bool) -> None:
+        if doubtful and self._find(key, thread["ts"]) is not None:
+            return
+        self._post(reply(telling, self.style), telling, key, thread["ts"])
+
+    def _in_storm(self, telling: Telling, key: str, thread: dict[str, Any], *, doubtful: bool) -> dict[str, Any]:
+        """An incident that was told in a summary goes on in that summary's thread."""
+        if telling.kind != "updated" and not (doubtful and self._find(key, thread["ts"]) is not None):
+            self._post(parent(telling, self.style), telling, key, thread["ts"])
+        return thread
+
+    def _post(self, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None) -> dict[str, Any]:
+        """Post one message, paced; returns where it stands."""
+        if self._last_post is not None:
+            wait = self._last_post + SECONDS_BETWEEN_POSTS - self.clock()
+            if wait > 0:
+                self.sleep(wait)
+        arguments: dict[str, Any] = {"thread_ts": thread_ts} if thread_ts else {}
+        try:
+            answer = self._call(
+                "chat_postMessage",
+                channel=self.channel,
+                text=message.text,
+                attachments=message.attachments,
+                metadata=_metadata(telling, key),
+                unfurl_links=False,
+                unfurl_media=False,
+                **arguments,
+            )
+        except _GoneError as error:
+            raise NotifyError(f"slack: {error}", retryable=True) from None
+        finally:
+            self._last_post = self.clock()
+        return {"channel": answer["channel"], "ts": answer["ts"], "key": key}
+
+    def _find(self, key: str, thread_ts: str | None = None) -> dict[str, Any] | None:
+        """Our own message with this key, in the channel or in a thread. Raises NotifyError when the channel can't be searched."""
+        cursor = ""
+        for _ in range(PAGES):
+            more = {"cursor": cursor} if cursor else {}
+            if thread_ts is None:
+                answer = self._call("conversations_history", channel=self.channel, limit=PAGE, include_all_metadata=True, **more)
+            else:
+                try:
+                    answer = self._call("conversations_replies", channel=self.channel, ts=thread_ts, limit=PAGE, include_all_metadata=True, **more)
+                except _GoneError:
+                    return None
+            for message in answer.get("messages") or []:
+                metadata = message.get("metadata") or {}
+                if metadata.get("event_type") == EVENT_TYPE and (metadata.get("event_payload") or {}).get("key") == key:
+                    return {"channel": self.channel, "ts": message["ts"], "key": key}
+            cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
+            if not cursor:
+                return None
+        return None
+
+    def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
+        """One call of the API, waiting once or twice where it says how long. Raises NotifyError, or _GoneError for a message that is no more."""
+        for attempt in range(3):
+            try:
+                answer = getattr(self._client, method)(**arguments)
+            except SlackApiError as error:
+                wait = _retry_after(error)
+                if wait is not None and wait <= LONGEST_WAIT and attempt < 2:
+                    self.sleep(wait)  # refused, so not stored: asking again can't double anything
+                    continue
+                raise _mapped(error) from None
+            except (URLError, OSError, HTTPException, SlackClientError, ValueError) as error:
+                raise NotifyError(
+                    f"slack: no answer ({type(error).__name__}); it may have arrived, which is looked up before the next try", retryable=True
+                ) from None
+            data = answer.data
+            if not isinstance(data, dict):
+                raise NotifyError("slack: the answer is no JSON object; is base_url right?", retryable=True)
+            return data
+        raise NotifyError("slack: still rate limited", retryable=True)
+
+
+class _GoneError(Exception):
+    """The message that a call named is no more."""
+
+
+def _metadata(telling: Telling, key: str) -> dict[str, Any]:
+    incident: Incident = telling.incident
+    payload = {
+        "fingerprint": incident.id,
+        "state": incident.state,
+        "deployment": incident.deployment or "",
+        "severity": incident.severity,
+        "key": key,
+    }
+    return {"event_type": EVENT_TYPE, "event_payload": payload}
+
+
+def _retry_after(error: SlackApiError) -> float | None:
+    """Seconds that a 429 asks to wait, or None when this is no rate limit."""
+    response = error.response
+    if getattr(response, "status_code", 0) != 429:
+        return None
+    headers = {str(name).lower(): value for name, value in (getattr(response, "headers", None) or {}).items()}
+    value = headers.get("retry-after", "1")
+    try:
+        return max(0.0, float(value[0] if isinstance(value, list) else value))
+    except ValueError:
+        return 1.0
+
+
+def _mapped(error: SlackApiError) -> Exception:
+    response = error.response
+    status = getattr(response, "status_code", 0)
+    data = getattr(response, "data", response)
+    code = str(data.get("error", "")) if isinstance(data, dict) else ""
+    if code in GONE:
+        return _GoneError(code)
+    if status == 429 or code in TRANSIENT or status >= 500:
+        said = "rate limited" if status == 429 else f"HTTP {status}{f', {code}' if code else ''}"
+        return NotifyError(f"slack: {said}; it is tried again", retryable=True, retry_after_seconds=_retry_after(error))
+    return NotifyError(f"slack: {REMEDIES.get(code, code or f'HTTP {status}')}", retryable=False)
