@@ -28,7 +28,9 @@ class Record:
     """One answer. All columns are optional, because no log holds them all; `COLUMNS` lists them with unit and meaning."""
 
     # when and which
-    timestamp: float | None = _column("seconds since 1970-01-01 UTC", "the time that the document itself bears: the request's start where start and end are given")
+    timestamp: float | None = _column(
+        "seconds since 1970-01-01 UTC", "the time that the document itself bears: the request's start where start and end are given"
+    )
     ingested_at: float | None = _column("seconds since 1970-01-01 UTC", "when the log store received the document")
     record_id: str | None = _column("", "the log line's own id (`id`, `record_id`), where it has one apart from the API's")
     request_id: str | None = _column("", "the id that the client of the API saw, without an engine's inner suffix")
@@ -44,7 +46,9 @@ class Record:
     endpoint: str | None = _column("", "path of the API, such as /v1/chat/completions")
     # outcome
     stream: bool | None = _column("", "the answer was streamed")
-    stream_done: bool | None = _column("", "the stream's end was seen ([DONE] or a last chunk with a finish reason); None for answers not streamed or not known")
+    stream_done: bool | None = _column(
+        "", "the stream's end was seen ([DONE] or a last chunk with a finish reason); None for answers not streamed or not known"
+    )
     status_code: int | None = _column("HTTP status", "as the client saw it; 0 or None where no answer came")
     error_type: str | None = _column("", "class or code of the error, in the producer's word")
     error_message: str | None = _column("", "the error's text; hostile and private like content")
@@ -54,7 +58,9 @@ class Record:
     stop_reason: str | None = _column("", "matched stop string or token id (vLLM stop_reason, SGLang matched_stop)")
     # text
     content: str | None = _column("", "text for the user; None unless content_state is present or truncated")
-    content_state: TextState = _column("", "present, empty (the answer had no text), not_captured (the log does not hold it), truncated (the logger cut it)", "not_captured")
+    content_state: TextState = _column(
+        "", "present, empty (the answer had no text), not_captured (the log does not hold it), truncated (the logger cut it)", "not_captured"
+    )
     reasoning: str | None = _column("", "thinking text, from `reasoning` or `reasoning_content`")
     reasoning_state: TextState = _column("", "as content_state, for reasoning", "not_captured")
     content_is_raw: bool | None = _column("", "text from before the reasoning parser: a tag there is normal; None: not known, taken as parsed")
@@ -78,6 +84,7 @@ class Record:
     stop: tuple[str, ...] | None = _column("", "the request's stop strings")
     has_suffix: bool | None = _column("", "the request gave the text after the gap (fill in the middle); None: not known or not so")
     ignore_eos: bool | None = _column("", "ignore_eos as requested")
+    min_tokens: int | None = _column("tokens", "min_tokens as requested: the model may not end before")
     last_role: str | None = _column("", "role of the request's last message")
     system_text: str | None = _column("", "text of the request's system messages and of the user's earlier ones; used to judge, never shown")
     skip_special_tokens: bool | None = _column("", "skip_special_tokens as requested: False means that the caller wants them in the text")

@@ -89,3 +89,19 @@ def test_real_answers() -> None:
             assert flagged or line["request"]["max_tokens"] < OPTIONS.small_cap_tokens
         else:
             assert not flagged
+
+
+def test_runs_of_fixed_length_and_infill_endpoints_are_meant() -> None:
+    cut: dict[str, Any] = {"finish_reason": "length", "content": "the of and to in", "content_state": "present", "max_tokens": 128, "completion_tokens": 128}
+    assert _subtype(**cut) == "answer_cut"
+    assert _subtype(**cut, min_tokens=128) is None
+    assert _subtype(**cut, ignore_eos=True) is None
+    assert _subtype(**cut, endpoint="/v1/fim/completions") is None
+
+
+def test_stop_with_the_last_token_inside_a_sentence_is_a_masked_cut() -> None:
+    columns: dict[str, Any] = {"finish_reason": "stop", "content_state": "present", "max_tokens": 64, "finish_reason_source": "engine"}
+    open_end, closed = "The pump must be primed before the first start and", "The pump must be primed before the first start."
+    assert _subtype(**columns, content=open_end, completion_tokens=64) == "answer_cut"
+    assert _subtype(**columns, content=open_end, completion_tokens=63) is None
+    assert _subtype(**columns, content=closed, completion_tokens=64) is None

@@ -60,7 +60,19 @@ def test_subtypes(columns: dict[str, Any], subtype: str) -> None:
     assert flag.subtype == subtype
 
 
-@pytest.mark.parametrize(("seconds", "text", "failed"), [(1.9, True, False), (3.0, False, False), (22.7, True, False), (22.7, False, True), (60.2, True, True)])
+@pytest.mark.parametrize(
+    ("seconds", "text", "failed"),
+    [
+        (1.9, True, False),
+        (3.0, False, False),
+        (22.7, True, False),
+        (22.7, False, True),
+        (60.06, True, True),
+        (10.4, True, False),
+        (5.01, False, True),
+        (5.01, True, False),
+    ],
+)
 def test_who_closed_the_connection(seconds: float, text: bool, failed: bool) -> None:
     answer = Record(status_code=499, latency_seconds=seconds, content="The first" if text else None, content_state="present" if text else "not_captured")
     assert (SIGNAL.judge(answer, OPTIONS) is not None) == failed

@@ -10,7 +10,7 @@ Why it matters
 
 Not flagged
     Caps that are small on purpose (`small_cap_tokens`; classifiers, probes, warm-up, prefill legs, keyboard suggestions), fill-in-the-middle
-    completions, `ignore_eos` runs, calls that the producer marks as probes. A small cap still counts where it starved the answer: only thinking came
+    completions, `ignore_eos` and `min_tokens` runs, calls that the producer marks as probes. A small cap still counts where it starved the answer: only thinking came
     out, or a demanded JSON document does not close.
 
 Subtypes
@@ -43,6 +43,8 @@ WINDOW_STEP = 1024  # windows of models are multiples of this
 WINDOW_SLACK_TOKENS = 8  # engines keep a few tokens back (bonus and speculative tokens)
 _UNSEEN_REASONS = frozenset({None, "unknown"})
 _FILL_IN_MIDDLE = re.compile(r"<\|?fim[_▁]|<fim-|<｜fim▁|<PRE>|\[SUFFIX\]|<\|fim", re.IGNORECASE)  # StarCoder, Qwen, DeepSeek, CodeLlama, Codestral
+_FILL_ENDPOINT = re.compile(r"/fim\b|/infill\b")  # Mistral, llama.cpp
+_OPEN_END = re.compile(r"[^\W\d_]$|[,;:(–-]$")  # a letter or an opening sign; numbers, closing signs and full stops may end an answer
 _OPEN_THINKING = re.compile(r"\s*\W{0,3}\s*(?:<\w*:?think(?:ing)?>|\[THINK\]|◁think▷|<\|channel\|?>)")
 _CLOSED_THINKING = re.compile(r"</\w*:?think(?:ing)?>|\[/THINK\]|◁/think▷|<channel\|>|<\|end\|>")
 
@@ -67,13 +69,13 @@ def _observable_rows(batch: Batch) -> list[bool]:
 
 def judge(record: Record, options: SignalOptions) -> Flag | None:
     """Flags a cut answer; never raises."""
-    if not observable(record) or record.is_probe or record.ignore_eos:
+    if not observable(record) or record.is_probe or _fixed_length(record):
         return None
     said = record.finish_reason == "length"
     at_cap = _at_cap(record)
     cut_call = _cut_call(record, at_cap)
     low_trust = record.finish_reason == "stop" and record.finish_reason_source == "gateway"
-    inferred = at_cap and (record.finish_reason in _UNSEEN_REASONS or low_trust)
+    inferred = at_cap and (record.finish_reason in _UNSEEN_REASONS or low_trust or _stops_in_mid_sentence(record))
     if not (said or inferred or cut_call):
         return None
     if _fill_in_middle(record):
@@ -103,6 +105,24 @@ def _at_cap(record: Record) -> bool:
     """Completion tokens reached the requested cap. Token counts are sums over choices, so nothing follows for n > 1."""
     cap, used = record.max_tokens, record.completion_tokens
     return cap is not None and used is not None and 0 < cap <= used and (record.n or 1) == 1
+
+
+def _fixed_length(record: Record) -> bool:
+    """Load tests and warm-ups make the model write up to its cap."""
+    forced = record.min_tokens is not None and record.max_tokens is not None and record.min_tokens >= record.max_tokens > 0
+    return bool(record.ignore_eos) or forced
+
+
+def _stops_in_mid_sentence(record: Record) -> bool:
+    """`stop` with the last allowed token, inside a sentence: gateways that know no better write `stop` (BerriAI/litellm#27101)."""
+    text = (record.content or "").rstrip()
+    return (
+        record.finish_reason == "stop"
+        and record.stop_reason is None
+        and record.content_state == "present"
+        and len(text) >= 40
+        and _OPEN_END.search(text) is not None
+    )
 
 
 def _cut_call(record: Record, at_cap: bool) -> bool:
@@ -140,6 +160,8 @@ def _small_cap(record: Record, options: SignalOptions) -> bool:
 
 
 def _fill_in_middle(record: Record) -> bool:
+    if record.endpoint is not None and _FILL_ENDPOINT.search(record.endpoint):
+        return True
     return bool(record.has_suffix) or (record.user_text is not None and _FILL_IN_MIDDLE.search(record.user_text) is not None)
 
 

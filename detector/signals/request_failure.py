@@ -34,9 +34,11 @@ CLIENT_CLOSED = 499  # nginx: the client closed the connection
 PATIENCE_SECONDS = 10.0
 # Time limits that clients and gateways are configured with (library defaults 60 and 600, nginx 60, load balancers 30 to 300): closing at one is no choice.
 USUAL_LIMITS_SECONDS = (10, 15, 20, 25, 30, 40, 45, 50, 60, 75, 90, 100, 120, 150, 180, 200, 240, 300, 360, 400, 480, 500, 600, 900, 1200, 1800, 3600)
+SHORT_LIMIT_SECONDS = 5  # an impatient client, where no text had come
 LIMIT_EARLY_SECONDS = 0.05
-LIMIT_LATE_SHARE = 0.01
-LIMIT_LATE_SECONDS = 0.25
+LIMIT_EARLY_SHARE = 0.01
+LIMIT_LATE_SHARE = 0.002
+LIMIT_LATE_SECONDS = 0.1
 
 _TIMEOUT = re.compile(r"time[-_ ]?d?[-_ ]?out|timed out|deadline|408|504", re.IGNORECASE)
 _CONNECTION = re.compile(
@@ -134,7 +136,7 @@ def _of_error(record: Record, text: str) -> Flag | None:
     callers = _CALLERS.search(text) is not None or (record.status_code is None and _BAD_REQUEST.search(text) is not None)
     if _TIMEOUT.search(text):
         limit = record.client_timeout_seconds
-        gave_up = limit is not None and record.latency_seconds is not None and record.latency_seconds >= limit * (1 - LIMIT_LATE_SHARE)
+        gave_up = limit is not None and record.latency_seconds is not None and record.latency_seconds >= limit * (1 - LIMIT_EARLY_SHARE)
         if gave_up:
             return Flag("client_gave_up", f"the client's limit of {limit:g} s passed, status {_said(record.status_code)}")
         return Flag("timeout", f"error of a time-out, status {_said(record.status_code)}{_after(record)}")
@@ -152,18 +154,20 @@ def _left(record: Record, text: str) -> Flag | None:
     if after is None:
         return None
     limit = record.client_timeout_seconds
-    if limit is not None and after >= limit * (1 - LIMIT_LATE_SHARE):
+    if limit is not None and after >= limit * (1 - LIMIT_EARLY_SHARE):
         return Flag("client_gave_up", f"closed by the client after {after:.1f} s, its limit is {limit:g} s")
     saw_text = record.ttft_seconds is not None or bool(record.content and record.content.strip()) or bool(record.completion_tokens)
-    if (not saw_text and after >= PATIENCE_SECONDS) or _at_usual_limit(after):
+    if (not saw_text and (after >= PATIENCE_SECONDS or _at_limit(after, SHORT_LIMIT_SECONDS))) or any(
+        _at_limit(after, usual) for usual in USUAL_LIMITS_SECONDS
+    ):
         return Flag("client_gave_up", f"closed by the client after {after:.1f} s, {'with' if saw_text else 'without'} text so far")
     if _TIMEOUT.search(text):
         return Flag("client_gave_up", f"closed by the client after {after:.1f} s, its log says time-out")
     return None
 
 
-def _at_usual_limit(after: float) -> bool:
-    return any(-LIMIT_EARLY_SECONDS <= after - limit <= max(LIMIT_LATE_SECONDS, limit * LIMIT_LATE_SHARE) for limit in USUAL_LIMITS_SECONDS)
+def _at_limit(after: float, limit: float) -> bool:
+    return -LIMIT_EARLY_SECONDS <= after - limit <= max(LIMIT_LATE_SECONDS, limit * LIMIT_LATE_SHARE)
 
 
 def _said(status: int | None) -> str:
