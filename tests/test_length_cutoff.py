@@ -92,7 +92,13 @@ def test_real_answers() -> None:
 
 
 def test_runs_of_fixed_length_and_infill_endpoints_are_meant() -> None:
-    cut: dict[str, Any] = {"finish_reason": "length", "content": "the of and to in", "content_state": "present", "max_tokens": 128, "completion_tokens": 128}
+    cut: dict[str, Any] = {
+        "finish_reason": "length",
+        "content": "the of and to in " * 8,
+        "content_state": "present",
+        "max_tokens": 128,
+        "completion_tokens": 128,
+    }
     assert _subtype(**cut) == "answer_cut"
     assert _subtype(**cut, min_tokens=128) is None
     assert _subtype(**cut, ignore_eos=True) is None

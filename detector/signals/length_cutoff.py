@@ -10,8 +10,8 @@ Why it matters
 
 Not flagged
     Caps that are small on purpose (`small_cap_tokens`; classifiers, probes, warm-up, prefill legs, keyboard suggestions), fill-in-the-middle
-    completions, `ignore_eos` and `min_tokens` runs, calls that the producer marks as probes. A small cap still counts where it starved the answer: only thinking came
-    out, or a demanded JSON document does not close.
+    completions, `ignore_eos` and `min_tokens` runs, calls that the producer marks as probes. A small cap still counts where it starved the answer: only
+    thinking came out, or a demanded JSON document does not close.
 
 Subtypes
     See `SIGNAL.subtypes`. The first that fits is taken, from the most to the least specific.

@@ -47,7 +47,8 @@ _CONNECTION = re.compile(
     re.IGNORECASE,
 )
 _LEFT = re.compile(
-    r"client (?:has )?(?:disconnect|clos|cancel|left|went)|client_?disconnect|cancel|downstream_remote_disconnect|downstream.*disconnect|\bDC\b|http\.disconnect|499",
+    r"client (?:has )?(?:disconnect|clos|cancel|left|went)|client_?disconnect|cancel|"
+    r"downstream_remote_disconnect|downstream.*disconnect|\bDC\b|http\.disconnect|499",
     re.IGNORECASE,
 )
 _CALLERS = re.compile(
