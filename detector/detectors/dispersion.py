@@ -14,10 +14,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from detector.detectors.forecast import BLOCK, Forecast
+from detector.detectors.forecast import BLOCK, Expectation, Forecast
 from detector.detectors.negative_binomial import log_pmf, tail
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _CLUSTERING = np.array([1.02, 1.3, 2.0, 3.0, 5.0, 8.0])
 _SPREAD = np.array([0.005, 0.02, 0.06, 0.12, 0.25, 0.5])
@@ -95,21 +96,24 @@ class Dispersion:
             width = window // forecast.panel.step
             starts = forecast.first_bin(block) + np.arange(BLOCK // window) * width
             starts = starts[(starts >= 0) & (starts + width <= forecast.panel.bins)]
-            result = np.zeros((len(forecast.requests), CELLS))
-            if starts.size:
-                requests = forecast.requests[:, starts + width] - forecast.requests[:, starts]
-                flagged = forecast.flagged[:, starts + width] - forecast.flagged[:, starts]
-                known = forecast.at(block, starts)
-                rows, columns = np.nonzero((requests > 0) & (known.requests > 0))
-                for low in range(0, rows.size, _CHUNK):
-                    row, column = rows[low : low + _CHUNK], columns[low : low + _CHUNK]
-                    mean = np.maximum(requests[row, column] * known.rate[row, column], 1e-6)
-                    ratio = CELL_CLUSTERING[:, None] * (1 + mean / (known.events[row, column] + 1)) + CELL_SPREAD[:, None] * mean
-                    values = _robust(flagged[row, column].astype(np.float64), mean, ratio)
-                    first = np.flatnonzero(np.diff(row, prepend=-1))  # rows ascend, so those of one series stand together
-                    result[row[first]] += np.add.reduceat(values, first, axis=1).T
+            before, after = forecast.requests[:, starts], forecast.requests[:, starts + width]
+            result = np.zeros((len(before), CELLS))
+            if ((before > 0) & (after > before)).any():  # else there is nothing to forecast, or nothing to forecast it from
+                requests, flagged = after - before, forecast.flagged[:, starts + width] - forecast.flagged[:, starts]
+                self._add(result, requests, flagged, forecast.at(block, starts))
             self._likelihoods[key] = result
         return self._likelihoods[key]
+
+    def _add(self, result: Floats, requests: Ints, flagged: Ints, known: Expectation) -> None:
+        """Add the log likelihood of windows, (n_series, n_windows), to `result`, (n_series, cells)."""
+        rows, columns = np.nonzero((requests > 0) & (known.requests > 0))
+        for low in range(0, rows.size, _CHUNK):
+            row, column = rows[low : low + _CHUNK], columns[low : low + _CHUNK]
+            mean = np.maximum(requests[row, column] * known.rate[row, column], 1e-6)
+            ratio = CELL_CLUSTERING[:, None] * (1 + mean / (known.events[row, column] + 1)) + CELL_SPREAD[:, None] * mean
+            values = _robust(flagged[row, column].astype(np.float64), mean, ratio)
+            first = np.flatnonzero(np.diff(row, prepend=-1))  # rows ascend, so those of one series stand together
+            result[row[first]] += np.add.reduceat(values, first, axis=1).T
 
 
 def _robust(count: Floats, mean: Floats, ratio: Floats) -> Floats:
