@@ -188,7 +188,7 @@ def _read(args: argparse.Namespace) -> int:
     for batch in Files(args.paths, options).batches(tally):
         for row in range(batch.size):
             records += 1
-            print(json.dumps(known_columns(batch.record(row)), ensure_ascii=False))
+            print(json_line(known_columns(batch.record(row))))
     sys.stdout.flush()
     _report(tally, records)
     return COULD_NOT if tally.unreadable or tally.could_not else OK
@@ -207,6 +207,16 @@ def known_columns(record: Record) -> dict[str, Any]:
             value = utc(value)
         found[name] = list(value) if isinstance(value, tuple) else value
     return found
+
+
+def json_line(columns: dict[str, Any]) -> str:
+    """One JSON object on a line; half surrogates, which logs hold and UTF-8 does not, are left as escapes."""
+    line = json.dumps(columns, ensure_ascii=False)
+    try:
+        line.encode()
+    except UnicodeEncodeError:
+        return json.dumps(columns)
+    return line
 
 
 def utc(seconds: float) -> str | None:

@@ -15,6 +15,7 @@ from detector.formats.base import Document, Format, Json, Rejected
 from detector.formats.finish_reason import infer_length, reason
 from detector.formats.joining import ByKey
 from detector.formats.openai_message import choice_columns, message_columns, set_text
+from detector.formats.paths import as_list
 from detector.formats.values import count, decoded, instant, mapping, seconds, text
 from detector.record import Record
 
@@ -236,12 +237,10 @@ def _response_api(body: Mapping[str, Any]) -> dict[str, Any]:
     content: list[Any] = []
     thought: list[str] = []
     calls: list[Any] = []
-    for item in body.get("output") or ():
-        if not isinstance(item, dict):
-            continue
+    for item in (entry for entry in as_list(body.get("output")) if isinstance(entry, dict)):
         kind = item.get("type")
         if kind == "reasoning":
-            parts = item.get("content") or item.get("summary") or []
+            parts = as_list(item.get("content") or item.get("summary"))
             thought.extend(str(part.get("text") or "") for part in parts if isinstance(part, dict))
         elif kind == "function_call":
             calls.append(item)

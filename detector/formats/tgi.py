@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
+from detector.formats.paths import as_list
 from detector.formats.values import instant, mapping, seconds
 from detector.record import Record
 
@@ -63,7 +64,7 @@ def _of_line(line: str) -> Record | None:
 def _of_record(body: Mapping[str, Any]) -> Record | None:
     fields = mapping(body.get("fields"))
     message = body.get("message", fields.get("message"))
-    spans = [mapping(body.get("span")), *(mapping(span) for span in body.get("spans") or () if isinstance(span, dict))]
+    spans = [mapping(body.get("span")), *(mapping(span) for span in as_list(body.get("spans")))]
     named = next((span for span in spans if _SPAN.match(f"{span.get('name')}{{")), None)
     if named is None or not isinstance(message, str):
         return None

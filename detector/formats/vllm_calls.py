@@ -107,7 +107,7 @@ class Calls:
                 yield from self._close(next(iter(calls)))
 
     def holds_from(self) -> int | None:
-        held = [call.last() for calls in (self._settled, self._streams) for call in calls.values()]
+        held = [next(iter(calls.values())).last() for calls in (self._settled, self._streams) if calls]  # the least recently touched stand first
         return min((document.position for document in held if document is not None), default=None)
 
     def _continued(self, line: str) -> str | None:
@@ -161,8 +161,9 @@ class Calls:
 
     def _only_open(self) -> str | None:
         """The one call without an outcome, if there is exactly one: what a line without an id must belong to."""
-        candidates = [*self._streams, *self._open]
-        return candidates[0] if len(candidates) == 1 else None
+        if len(self._streams) + len(self._open) != 1:
+            return None
+        return next(iter(self._streams or self._open))
 
     # lines
 

@@ -89,6 +89,8 @@ class Peeler:
             yield piece
 
     def _object(self, piece: Piece, body: dict[str, Any], stream: str, depth: int) -> Iterator[Piece]:
+        if self._open.weak(stream):
+            yield from self._close(stream, depth)  # a whole document follows: the rest of the open line never came
         inside = explode(body)
         if inside is not None:
             for inner, known in inside:
@@ -100,10 +102,12 @@ class Peeler:
             return
         known = {**piece.envelope, **carried.envelope}
         line = next((entry for entry in carried.inner if isinstance(entry, str)), None)
-        if line is not None and (carried.part is not None or self._open.holds(carried.stream)):
+        if line is not None and carried.part is not None:
             yield from self._piece_of_line(Piece(line, known, piece.place), carried.part, carried.weak, carried.stream, depth)
             return
         best = self._best(carried, body)
+        if self._open.weak(carried.stream) and not isinstance(best, str):
+            yield from self._close(carried.stream, depth)
         if best is body:
             yield Piece(body, known, piece.place)
         else:

@@ -61,8 +61,8 @@ def _journald(body: Mapping[str, Any]) -> Shipped | None:
     pod = body.get("CONTAINER_NAME") or body.get("_HOSTNAME")
     if isinstance(pod, str):
         envelope["pod"] = pod
-    partial = flag(body.get("CONTAINER_PARTIAL_MESSAGE"))
-    return Shipped([message], envelope, True if partial else None, str(body.get("CONTAINER_ID") or body.get("_PID") or ""))
+    partial = flag(body.get("CONTAINER_PARTIAL_MESSAGE")) is True
+    return Shipped([message], envelope, partial, str(body.get("CONTAINER_ID") or body.get("_PID") or ""))
 
 
 def _log_key(body: Mapping[str, Any]) -> Shipped | None:
@@ -77,8 +77,10 @@ def _log_key(body: Mapping[str, Any]) -> Shipped | None:
     source = body.get("kubernetes")
     stream = f"{body.get('stream')}/{source.get('docker_id') or source.get('pod_name') if isinstance(source, dict) else ''}/{body.get('container_id') or ''}"
     part = _partial(body)
-    weak = part is None and isinstance(line, str) and body.keys() <= _DOCKER and not line.endswith("\n")
-    return Shipped([line, *merged] if isinstance(line, str) else merged, envelope, True if weak else part, stream, weak)
+    weak = part is None and isinstance(line, str) and body.keys() <= _DOCKER
+    if weak:
+        part = not str(line).endswith("\n")
+    return Shipped([line, *merged] if isinstance(line, str) else merged, envelope, part, stream, weak)
 
 
 def _partial(body: Mapping[str, Any]) -> bool | None:
