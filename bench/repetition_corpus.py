@@ -4,6 +4,8 @@ Every text is composed here from word lists and sentence patterns written for th
 logs, verse); nothing is copied from elsewhere. Same seed, same corpus. `corpus(seed, per)` gives `Sample`s: about 11 `per` negatives and 9 `per` positives.
 """
 
+# ruff: noqa: E501, SIM905  (word lists and patterns read better on one line)
+
 from __future__ import annotations
 
 import base64
@@ -146,7 +148,13 @@ def table(rng: Rng) -> str:
 
 def json_array(rng: Rng) -> str:
     keys = rng.sample(WORDS, rng.randrange(2, 6))
-    cells: list[Callable[[], object]] = [lambda: rng.randrange(1000), lambda: round(rng.random(), 3), lambda: rng.choice(WORDS), lambda: None, lambda: rng.random() < 0.5]
+    cells: list[Callable[[], object]] = [
+        lambda: rng.randrange(1000),
+        lambda: round(rng.random(), 3),
+        lambda: rng.choice(WORDS),
+        lambda: None,
+        lambda: rng.random() < 0.5,
+    ]
     rows = [{"id": row + 1, **{key: rng.choice(cells)() for key in keys}} for row in range(rng.randrange(5, 120))]
     text = json.dumps(rows, indent=rng.choice([None, 2]))
     return text[: rng.randrange(len(text) // 2, len(text))] if rng.random() < 0.2 else text
@@ -163,7 +171,17 @@ def log_lines(rng: Rng) -> str:
 
 
 def stem_list(rng: Rng) -> str:
-    stem = rng.choice(["You can improve the ", "Check whether the ", "다음 항목을 확인하세요: ", "- **Step** for ", "* How does the ", "请检查以下内容：", "次の項目を確認してください: "])
+    stem = rng.choice(
+        [
+            "You can improve the ",
+            "Check whether the ",
+            "다음 항목을 확인하세요: ",
+            "- **Step** for ",
+            "* How does the ",
+            "请检查以下内容：",
+            "次の項目を確認してください: ",
+        ]
+    )
     words = rng.choice([WORDS, KWORDS])
     return "\n".join(f"{i + 1}. {stem}{' '.join(rng.choice(words) for _ in range(rng.randrange(3, 9)))}." for i in range(rng.randrange(6, 60)))
 
@@ -173,7 +191,9 @@ def encoded(rng: Rng) -> str:
     if rng.random() < 0.4:
         at = rng.randrange(len(data))
         data = data[:at] + bytes(rng.randrange(100, 400)) + data[at:]
-    return rng.choice([base64.b64encode(data).decode(), data.hex(), "```\n" + "\n".join(f"{i:08x}  {data[i : i + 16].hex(' ')}" for i in range(0, len(data), 16)) + "\n```"])
+    return rng.choice(
+        [base64.b64encode(data).decode(), data.hex(), "```\n" + "\n".join(f"{i:08x}  {data[i : i + 16].hex(' ')}" for i in range(0, len(data), 16)) + "\n```"]
+    )
 
 
 def filler(rng: Rng) -> str:
@@ -195,7 +215,9 @@ def verse(rng: Rng, language: str, refrain: bool) -> str:
 
 
 def leaders(rng: Rng) -> str:
-    return "\n".join(f"{rng.choice(WORDS).capitalize()} {rng.choice(WORDS)} {'.' * rng.randrange(20, 70)} {i * 3 + rng.randrange(3)}" for i in range(rng.randrange(6, 30)))
+    return "\n".join(
+        f"{rng.choice(WORDS).capitalize()} {rng.choice(WORDS)} {'.' * rng.randrange(20, 70)} {i * 3 + rng.randrange(3)}" for i in range(rng.randrange(6, 30))
+    )
 
 
 def matrix(rng: Rng) -> str:
@@ -207,20 +229,46 @@ def matrix(rng: Rng) -> str:
 def templated(rng: Rng) -> str:
     count, shape = rng.randrange(6, 50), rng.randrange(5)
     if shape == 0:
-        return "\n".join(f'<tr class="row"><td>{rng.choice(WORDS)}</td><td class="num">{number(rng)}</td><td>{rng.choice(WORDS)} {rng.choice(WORDS)}</td></tr>' for _ in range(count))
+        return "\n".join(
+            f'<tr class="row"><td>{rng.choice(WORDS)}</td><td class="num">{number(rng)}</td><td>{rng.choice(WORDS)} {rng.choice(WORDS)}</td></tr>'
+            for _ in range(count)
+        )
     if shape == 1:
         return "\n".join(
             f"  - name: {rng.choice(WORDS)}-{i}\n    image: registry/{rng.choice(WORDS)}:{number(rng)}\n    replicas: {rng.randrange(9)}\n    resources:\n      limits:\n        cpu: {rng.randrange(1, 16)}\n        memory: {rng.randrange(1, 64)}Gi"
             for i in range(count)
         )
     if shape == 2:
-        return "\n".join(f"    def test_{rng.choice(WORDS)}_{rng.choice(WORDS)}_{i}(self):\n        self.assertEqual(convert({rng.randrange(999)}), {rng.randrange(999)})\n" for i in range(count))
+        return "\n".join(
+            f"    def test_{rng.choice(WORDS)}_{rng.choice(WORDS)}_{i}(self):\n        self.assertEqual(convert({rng.randrange(999)}), {rng.randrange(999)})\n"
+            for i in range(count)
+        )
     if shape == 3:
-        return "```sql\n" + "\n".join(f"INSERT INTO {WORDS[9]} (id, name, price) VALUES ({i}, '{rng.choice(WORDS)}', {rng.randrange(10**4)});" for i in range(count)) + "\n```"
-    return "\n\n".join(f"{i}\n00:{i // 20:02d}:{i * 3 % 60:02d},000 --> 00:{i // 20:02d}:{(i * 3 + 2) % 60:02d},500\n{rng.choice(['(Applause)', '(Music)', 'Run!', sentence(rng, 'en')[:40]])}" for i in range(1, count))
+        return (
+            "```sql\n"
+            + "\n".join(f"INSERT INTO {WORDS[9]} (id, name, price) VALUES ({i}, '{rng.choice(WORDS)}', {rng.randrange(10**4)});" for i in range(count))
+            + "\n```"
+        )
+    return "\n\n".join(
+        f"{i}\n00:{i // 20:02d}:{i * 3 % 60:02d},000 --> 00:{i // 20:02d}:{(i * 3 + 2) % 60:02d},500\n{rng.choice(['(Applause)', '(Music)', 'Run!', sentence(rng, 'en')[:40]])}"
+        for i in range(1, count)
+    )
 
 
-SHORT = ("ㅋㅋㅋㅋㅋㅋㅋㅋ 네 알겠습니다.", "no no no no, that is wrong.", "Yes.", "", "hahahahahahaha good one", "!!!!!!!!!!", "네, 네, 네. 확인했습니다.", "OK OK OK OK OK", "---\n---\n---", "ドドドドドドド", "Nooooooooooooooo!", "はい、はい、はい。")
+SHORT = (
+    "ㅋㅋㅋㅋㅋㅋㅋㅋ 네 알겠습니다.",
+    "no no no no, that is wrong.",
+    "Yes.",
+    "",
+    "hahahahahahaha good one",
+    "!!!!!!!!!!",
+    "네, 네, 네. 확인했습니다.",
+    "OK OK OK OK OK",
+    "---\n---\n---",
+    "ドドドドドドド",
+    "Nooooooooooooooo!",
+    "はい、はい、はい。",
+)
 
 
 def negatives(rng: Rng, per: int) -> Iterator[Sample]:
@@ -261,8 +309,38 @@ def _tail(rng: Rng, unit: str, count: int) -> str:
 def positives(rng: Rng, per: int) -> Iterator[Sample]:
     """Loops of every unit after an ordinary beginning, most of them cut in the middle of a copy."""
     half = max(1, per // 2)
-    tokens = ["the ", "items ", "的", "了", "네 ", "0 ", "\n", " ", "!", "ㅋ", "。", "- ", "\\n", "1, ", "토큰 ", " and", "\u200b", "…", "</s>", "<s>", "pered", "測試", "합계 ", "🙂"]
-    openers = [["Wait,", "Hmm,", "But wait,", "Actually,"], ["잠깐,", "아니,", "다시,", "음,"], ["等等，", "不对，", "再想想，"], ["待って、", "いや、", "もう一度、"]]
+    tokens = [
+        "the ",
+        "items ",
+        "的",
+        "了",
+        "네 ",
+        "0 ",
+        "\n",
+        " ",
+        "!",
+        "ㅋ",
+        "。",
+        "- ",
+        "\\n",
+        "1, ",
+        "토큰 ",
+        " and",
+        "\u200b",
+        "…",
+        "</s>",
+        "<s>",
+        "pered",
+        "測試",
+        "합계 ",
+        "🙂",
+    ]
+    openers = [
+        ["Wait,", "Hmm,", "But wait,", "Actually,"],
+        ["잠깐,", "아니,", "다시,", "음,"],
+        ["等等，", "不对，", "再想想，"],
+        ["待って、", "いや、", "もう一度、"],
+    ]
 
     def lead(language: str) -> str:
         return prose(rng, language, size_of(rng, 200, 3000))
@@ -275,7 +353,10 @@ def positives(rng: Rng, per: int) -> Iterator[Sample]:
         yield Sample("phrase", lead(language) + _tail(rng, unit, rng.randrange(8, 120)), True)
         unit = _sentences(rng, language, rng.randrange(1, 4)) + rng.choice([" ", "\n", "\n\n"])
         yield Sample("sentence", lead(language) + _tail(rng, unit, rng.randrange(5, 40)), True)
-        block = rng.choice([prose(rng, language, size_of(rng, 400, 2500)), code(rng, size_of(rng, 400, 2500)), markdown(rng, language, size_of(rng, 400, 2500))]) + "\n\n"
+        block = (
+            rng.choice([prose(rng, language, size_of(rng, 400, 2500)), code(rng, size_of(rng, 400, 2500)), markdown(rng, language, size_of(rng, 400, 2500))])
+            + "\n\n"
+        )
         yield Sample("block", lead(rng.choice(LANGUAGES)) + _tail(rng, block, rng.randrange(3, 9)), True)
         text = sentence(rng, language)
         form = rng.choice(["Step {i}: {s}\n", "{i}. {s}\n", "{s} ({i}) ", "### Attempt {i}\n{s}\n\n", "시도 {i}: {s}\n"])
@@ -283,17 +364,29 @@ def positives(rng: Rng, per: int) -> Iterator[Sample]:
         yield Sample("counter", lead(language) + "".join(form.format(i=start + i, s=text) for i in range(rng.randrange(8, 60))), True)
         first, second, starts = sentence(rng, language), sentence(rng, language), rng.choice(openers)
         near = "".join(
-            f"{rng.choice(starts)} {first} {second + ' ' if rng.random() < 0.8 else ''}{rng.choice(['', '', 'OK. ', 'So ', chr(10)])}" for _ in range(rng.randrange(8, 40))
+            f"{rng.choice(starts)} {first} {second + ' ' if rng.random() < 0.8 else ''}{rng.choice(['', '', 'OK. ', 'So ', chr(10)])}"
+            for _ in range(rng.randrange(8, 40))
         )
         yield Sample("near", lead(language) + near, True)
         cycle = [sentence(rng, language) for _ in range(rng.randrange(2, 5))]
         yield Sample("shuffle", lead(language) + " ".join(rng.choice(cycle) for _ in range(rng.randrange(14, 60))), True)
         yield Sample("middle", lead(language) + (sentence(rng, language) + " ") * rng.randrange(12, 60) + prose(rng, language, rng.randrange(200, 900)), True)
     for _ in range(half):
-        row = rng.choice([f'{{"id": 1, "name": "{rng.choice(WORDS)}", "value": {rng.randrange(999)}}},\n', f"| {rng.choice(WORDS)} | {rng.randrange(999)} | {rng.choice(KWORDS)} |\n", "<td></td>", "0, 0, 1, "])
+        row = rng.choice(
+            [
+                f'{{"id": 1, "name": "{rng.choice(WORDS)}", "value": {rng.randrange(999)}}},\n',
+                f"| {rng.choice(WORDS)} | {rng.randrange(999)} | {rng.choice(KWORDS)} |\n",
+                "<td></td>",
+                "0, 0, 1, ",
+            ]
+        )
         yield Sample("row", markdown(rng, "en", size_of(rng, 200, 3000)) + "\n\n" + _tail(rng, row, rng.randrange(20, 200)), True)
         call = rng.choice(
-            [f'<tool_call>\n{{"name": "search", "arguments": {{"q": "{rng.choice(KWORDS)}"}}}}\n</tool_call>\n', f"import {rng.choice(WORDS)}\n", f"self.{rng.choice(WORDS)} = {rng.choice(WORDS)}\n        "]
+            [
+                f'<tool_call>\n{{"name": "search", "arguments": {{"q": "{rng.choice(KWORDS)}"}}}}\n</tool_call>\n',
+                f"import {rng.choice(WORDS)}\n",
+                f"self.{rng.choice(WORDS)} = {rng.choice(WORDS)}\n        ",
+            ]
         )
         yield Sample("call", _tail(rng, call, rng.randrange(10, 80)), True)
 

@@ -37,8 +37,7 @@ SHORTEST = 36  # bytes: shorter texts are never called a loop
 MASS4_LEAST, MASS3_LEAST, RUN_LEAST, COPIES_LEAST = 160, 800, 300, 1.35  # weakest measurement that `signals.repetition` calls a loop
 TAIL_LEAST, TAIL_COPIES_LEAST, TAIL_PERIOD = 32, 2.5, 128  # the same for exact repeats at the very end
 _SITE, _STRIDE, _SEEN = 24, 4, 20  # bytes between sites, between remembered places, bytes that a site reads
-_SITES_ANY, _SITES_SAME = 8, 3  # sites in a row that stood anywhere before; at one distance, which is then followed byte by byte
-_FOLLOWED = 120  # bytes that must equal those one distance before, around such sites
+_SITES_ANY, _SITES_SAME = 10, 3  # sites in a row that stood anywhere before; at one distance, which is then followed byte by byte
 _SEED2 = np.uint64(0xC2B2AE3D27D4EB4F)  # xxHash64's second prime
 
 # columns of a measurement
@@ -122,13 +121,13 @@ def measure(buffer: Bytes, begin: int, end: int, cells: NDArray[np.uint64], lags
         while cell >> np.uint64(28) != label and cell >> np.uint64(52) == stamp:
             slot = (slot + np.uint64(1)) & mask
             cell = cells[slot]
-        seen = 0
+        seen = np.int64(0)
         if cell >> np.uint64(28) == label:
             seen = np.int64((cell >> np.uint64(17)) & np.uint64(0x7FF))
-            lag = place - np.int64(cell & np.uint64(0x1FFFF))
+            lag = np.int64(place) - np.int64(cell & np.uint64(0x1FFFF))
             if lag <= top_lag and lag > 1:  # runs of one character need no period
                 lags[lag] += 1
-        cells[slot] = (label << np.uint64(28)) | (np.uint64(min(seen + 1, 0x7FF)) << np.uint64(17)) | np.uint64(place)
+        cells[slot] = (label << np.uint64(28)) | (np.uint64(seen + 1 if seen < 0x7FF else seen) << np.uint64(17)) | np.uint64(place)
         sum4 = max(0, sum4 + (1 if seen >= 3 else -_GRAM_MISS))
         first4 = place + 1 if sum4 == 0 else first4
         if sum4 > best4:
@@ -149,7 +148,7 @@ def measure(buffer: Bytes, begin: int, end: int, cells: NDArray[np.uint64], lags
 def _best_period(buffer: Bytes, begin: int, end: int, lags: NDArray[np.int32], top_lag: int, result: NDArray[np.int64]) -> None:
     """Tries the `_LAGS` commonest distances and writes the period with the largest stretch into a measurement."""
     chosen = np.zeros(_LAGS, np.int64)
-    least = _LAG_LEAST
+    least = np.int64(_LAG_LEAST)
     for lag in range(1, top_lag + 1):
         if lags[lag] >= least:
             place = _LAGS - 1
@@ -158,12 +157,12 @@ def _best_period(buffer: Bytes, begin: int, end: int, lags: NDArray[np.int32], t
                 place -= 1
             chosen[place] = lag
             if chosen[_LAGS - 1] > 0:
-                least = max(least, lags[chosen[_LAGS - 1]] + 1)
-    for lag in chosen:
-        if lag > 0:
-            run, run_start, run_end = stretch(buffer, begin, end, lag)
+                least = max(least, np.int64(lags[chosen[_LAGS - 1]]) + 1)
+    for period in chosen:
+        if period > 0:
+            run, run_start, run_end = stretch(buffer, begin, end, period)
             if run > result[RUN] + result[RUN] // 64:  # a multiple of the period must not win by a hair
-                result[RUN], result[LAG], result[RUN_START], result[RUN_END] = run, lag, run_start, run_end
+                result[RUN], result[LAG], result[RUN_START], result[RUN_END] = run, period, run_start, run_end
 
 
 @njit(cache=True, nogil=True)
@@ -190,8 +189,12 @@ def _gram16(buffer: Bytes, at: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
-def _follows(buffer: Bytes, begin: int, end: int, at: int, lag: int) -> bool:
-    """True when at least `_FOLLOWED` bytes around `at` equal those `lag` before, a differing byte costing as in `stretch`."""
+def _follows(buffer: Bytes, begin: int, end: int, at: np.int64, lag: np.int64) -> bool:
+    """True when the bytes around `at` equal those `lag` before for long enough, a differing byte costing as in `stretch`.
+
+    Enough is seven tenths of what the weaker rule asks (`RUN_LEAST` bytes, or `MASS4_LEAST` from the fourth copy on), and 1.2 of `COPIES_LEAST`'s copies.
+    """
+    needed = max(min(0.7 * RUN_LEAST, 0.7 * MASS4_LEAST + 1.4 * lag), 1.2 * lag)
     total = 0
     for way in (-1, 1):
         best = current = 0
@@ -199,7 +202,7 @@ def _follows(buffer: Bytes, begin: int, end: int, at: int, lag: int) -> bool:
         while begin + lag <= here < end and current > best - 4 * _PERIOD_MISS:
             current += 1 if buffer[here] == buffer[here - lag] else -_PERIOD_MISS
             best = max(best, current)
-            if total + best >= _FOLLOWED:
+            if total + best >= needed:
                 return True
             here += way
         total += best
@@ -219,14 +222,15 @@ def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) 
     sites[:slots] = 0
     origin, last = np.uint64(begin), np.uint64(end - _SEEN)
     at = origin
-    anywhere = same = previous = 0
+    anywhere = same = 0
+    previous = np.int64(0)
     while at < last:
-        lag = 1 << 30
+        lag = np.int64(1 << 30)
         for step in range(_STRIDE):
             gram = _gram16(buffer, at + np.uint64(step))
             entry = sites[gram >> shift]
             if entry != 0 and entry >> np.uint32(17) == (np.uint32(gram) >> np.uint32(17)):
-                lag = min(lag, np.int64(at - origin) + step - np.int64(entry & np.uint32(0x1FFFF)))
+                lag = min(lag, np.int64(at - origin) + np.int64(step) - np.int64(entry & np.uint32(0x1FFFF)))
         if lag < 1 << 30:
             anywhere += 1
             if anywhere >= _SITES_ANY:

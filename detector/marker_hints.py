@@ -10,6 +10,7 @@ literal's *anchor* is its rarest pair of neighbouring bytes, so that few blocks 
 from __future__ import annotations
 
 import importlib
+import itertools
 from functools import cache
 from typing import NamedTuple
 
@@ -25,7 +26,8 @@ _COMMON = dict(
 ) | {32: 150, 10: 20}
 _VOWELS = b"aeiouy"
 _CLUSTERS = frozenset(
-    b"th sh ch wh ph st nd nt ng nc ns nk nl rd rs rt rk rm rn rc rl ld lt ls lf ll ss tt ff mm nn pp rr cc ct pt ck sc sk sl sm sn sp sw tr pr br cr dr fr gr bl cl fl gl pl mp mb ts ds ks ps ms ws bs gs gh ght ty ly ry".split()
+    b"th sh ch wh ph st nd nt ng nc ns nk nl rd rs rt rk rm rn rc rl ld lt ls lf ll ss tt ff mm nn pp rr cc ct pt "
+    b"ck sc sk sl sm sn sp sw tr pr br cr dr fr gr bl cl fl gl pl mp mb ts ds ks ps ms ws bs gs gh ty ly ry".split()
 )
 
 _ANY = tuple(range(256))
@@ -66,7 +68,7 @@ def _rarity(part: bytes) -> float:
     value = 1.0
     for byte in part:
         value *= 6 if byte >= 0x80 else 4 if 0x41 <= byte <= 0x5A else 10 if 0x30 <= byte <= 0x39 else _COMMON.get(byte, 2)
-    for left, right in zip(part, part[1:], strict=False):
+    for left, right in itertools.pairwise(part):
         pair = bytes((left, right))
         if pair.isalpha() and pair.islower() and left not in _VOWELS and right not in _VOWELS and pair not in _CLUSTERS:
             value *= 0.1

@@ -6,19 +6,21 @@ import re
 
 _REPEAT = re.compile(
     r"""
-    \b(?:repeat(?:ing|edly)?|over\s+and\s+over|again\s+and\s+again|(?:many|several|\d+|hundred|thousand|ten|twenty|fifty)\s+times|non-?stop|endless(?:ly)?)\b
+    \b(?:repeat(?:ing|edly)?|over\s+and\s+over|again\s+and\s+again|(?:(?<!how\ )many|several|\d+|hundred|thousand|ten|twenty|fifty)\s+times
+      |non-?stop|endless(?:ly)?)\b
     | \b(?:lines?|rows?|minutes?|pages?)\s+of\s+(?:\w+\s+){0,3}(?:typing|practice|drill|zeros?|ones|the\s+same)\b
     | \btyping\s+(?:practice|drill|exercise)\b | \b(?:mantra|chant)\b | \bfill(?:ed)?\s+(?:it\s+|up\s+)?with\b
     | \b(?:all|only)\s+(?:zeros?|zeroes|ones)\b | \b(?:count(?:ing)?\s+(?:from|to|up|down)|numbers?\s+from)\b
     | 반복 | \d+\s*번\s*(?:써|쓰|말|적|출력|외쳐|입력) | 여러\s*번 | 계속\s*(?:써|말|출력) | 타자\s*연습
     | 重复 | 重複 | \d+\s*[遍次] | 反复 | 打字练习 | 繰り返 | くり返 | くりかえ | \d+\s*回\s*(?:書|言|出力) | タイピング
-    | \bwiederhol | \bmal\s+hintereinander | \br[ée]p[èée]t | \brepit[ea] | \brepet[ei] | \bveces\b | \bfois\b | \bповтор | \bраз\s+подряд | \bpowt[óo]rz | \blặp\s+lại | \btekrarla
+    | \bwiederhol | \bmal\s+hintereinander | \br[ée]p[èée]t | \brepit[ea] | \brepet[ei] | \bveces\b | \bfois\b
+    | \bповтор | \bраз\s+подряд | \bpowt[óo]rz | \blặp\s+lại | \btekrarla
     """,
     re.IGNORECASE | re.VERBOSE,
 )
 _NOT = re.compile(
     r"""
-    (?:\b(?:not|n't|never|without|avoid|no|stop|nicht|ohne|sans|sin|keine?|ne)\b[^.?!\n]{0,24}$) | (?:不要|不得|请勿|別|避免|没有|勿)[^。！？\n]{0,8}$
+    (?:\b(?:not|n't|never|without|avoid|no|stop|nicht|ohne|sans|sin|keine?|ne)\b[^.?!\n'"’”]{0,24}$) | (?:不要|不得|请勿|別|避免|没有|勿)[^。！？\n]{0,8}$
     """,
     re.IGNORECASE | re.VERBOSE,
 )

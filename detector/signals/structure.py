@@ -6,6 +6,7 @@ do the cells change, is it closed, does it end cleanly), never at a list of know
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -20,9 +21,9 @@ from detector.signals.request_words import asks_for_repetition, asks_for_verse
 class Suspect:
     """A stretch that repeats itself.
 
-    `text` is the whole text, `start` and `end` its offsets in characters; `period` the distance of the copies in characters (0: no fixed one), `copies` how many
-    there are (with fraction), `exact`: the copies are equal but for less than one byte in fifty; `at_end`: the stretch reaches the text's end; `share`: part of the text; `cut`: generation was cut
-    off (length, abort, broken stream), None where the log does not say; `thinking`: the text is reasoning.
+    `text` is the whole text, `start` and `end` its offsets in characters; `period` the distance of the copies in characters (0: no fixed one), `copies` how
+    many there are (with fraction); `exact`: they are equal but for less than one byte in fifty; `at_end`: the stretch reaches the text's end; `share`: part
+    of the text; `cut`: generation was cut off (length, abort, broken stream), None where the log does not say; `thinking`: the text is reasoning.
     """
 
     text: str
@@ -49,6 +50,8 @@ _RULER = re.compile(r"([^\w\s])\1{5,}|(?:[-=+|:*_~.·•─━│┃░▒▓█
 _HEX_DUMP = re.compile(r"^\s*(?:0x)?[0-9a-fA-F]{4,16}:?\s+(?:[0-9a-fA-F]{2,8}[ ,]+){3,}", re.MULTILINE)
 _SEQUENCE_LINE = re.compile(r"^[\d\s]*[ACGTUNacgtun\s]{16,}[\d\s]*$")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+LONGEST_RULER = 120  # characters: a rule across a page, even where the answer was cut off in it
+_RULE = frozenset("-=+|:_~─━│┃═║┌┐└┘├┤┬┴┼╭╮╰╯░▒▓█ \n")
 _CODE_LINE = re.compile(r"^(?:\s{2,}|\t)\S|[;{}\]>,:]\s*$|\)\s*$|^\s*(?:#|//|/?\*)")
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
 _LAUGHTER = frozenset("ㅋㅎㅠㅜㅇㄷ哈呵嘿嘻哇啊呜w笑草ドゴザはハアーぁwｗ5haeokHAoOлахЛАХ!?~…. ！？～")
@@ -125,11 +128,15 @@ def _fence_around(suspect: Suspect) -> str | None:
 
 
 def _few_characters(suspect: Suspect) -> bool:
-    """Rulers, zero arrays, progress bars, leaders inside a text that goes on, or inside a fence that is closed."""
+    """Rulers wherever they stand; zero arrays, progress bars, leaders inside a text that goes on, before a closing bracket, or inside a closed fence."""
     body = suspect.body
     if len(set(body)) > 8:
         return False
+    if len(body) <= LONGEST_RULER and body.strip() and set(body) <= _RULE:
+        return True
     if _fence_around(suspect) is not None:
+        return True
+    if not suspect.cut and suspect.text[suspect.end :].lstrip(" ,;\t\r\n")[:1] in ("]", "}", ")", ">"):
         return True
     return not suspect.at_end and suspect.share < 0.5
 
@@ -211,7 +218,7 @@ def counts_up(parts: Sequence[str]) -> bool:
         values = [int(cell) for cell in columns[0]]
     except ValueError:
         return False
-    steps = Counter(after - before for before, after in zip(values, values[1:], strict=False))
+    steps = Counter(after - before for before, after in itertools.pairwise(values))
     return bool(steps) and steps.most_common(1)[0][1] * 4 >= 3 * len(values[1:])
 
 
@@ -243,10 +250,10 @@ def _code(body: str) -> bool:
 def _prose(unit: str) -> bool:
     """A unit that reads as language rather than as data: mostly letters and spaces, several words or CJK letters, no code signs."""
     letters = sum(character.isalpha() for character in unit)
-    signs = len(re.findall(r"[{}<>=;|\\/_\[\]\"$#@&%]", unit))
+    signs = len(re.findall(r"[{}<>=;|\\/_\[\]\"'()$#@&%]", unit))
     words = len(unit.split())
     wide = len(re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]", unit))
-    return letters >= 0.6 * len(unit.replace(" ", "")) and signs <= 1 + len(unit) // 60 and (words >= 4 or wide >= 6)
+    return letters >= 0.6 * len(unit.replace(" ", "")) and signs <= 2 + len(unit) // 60 and (words >= 4 or wide >= 6)
 
 
 def _refrain(suspect: Suspect) -> bool:
