@@ -184,14 +184,12 @@ def probe(connection: Connection, path: str, params: Mapping[str, str]) -> tuple
         transport.close()
     if meta.headers.get("x-elastic-product") == "Elasticsearch":
         return "elasticsearch", ""
-    if meta.status in (429, 502, 503, 504):  # somebody in front answers for a cluster that does not
+    if meta.status in (401, 403, 429, 502, 503, 504):  # nobody gets further than this, or somebody in front answers for a cluster that does not
         raise WireError("http", meta.status, body if isinstance(body, dict) else None, dict(meta.headers))
     if isinstance(body, dict) and ONLY_ELASTICSEARCH in body.get("fields", {}):
         raise WireError("product")
     if isinstance(body, dict) and ("fields" in body or "_shards" in body or (isinstance(body.get("error"), (dict, str)) and "status" in body)):
         return "opensearch", ""
-    if meta.status in (401, 403):
-        return "opensearch", ""  # OpenSearch's security plugin refuses with plain text
     return None, f"the answer (HTTP {meta.status}) is not that of a search engine"
 
 

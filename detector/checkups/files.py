@@ -1,0 +1,48 @@
+"""The log in files: can they be opened, which format are they, what do they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from detector.checkups.base import Asked, Line
+from detector.checkups.coverage import coverage
+from detector.errors import DetectorError
+
+if TYPE_CHECKING:
+    from detector.config import Settings
+
+
+def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
+    """Lines about the files; none when the log is in a cluster."""
+    from detector.pipeline import Span
+    from detector.sources.base import Tally
+    from detector.sources.choice import open_source
+    from detector.sources.files import Files
+
+    if asked.source is None and (settings.source.url or settings.source.cloud_id):
+        return
+    try:
+        source = open_source(settings, asked.source, jobs=1, format_of=None, span=Span(), rules=(), now=now)[0]
+        if not isinstance(source, Files):
+            return
+        tally = Tally()
+        batch = next(iter(source.batches(tally)), None)  # the first few thousand records tell enough
+    except DetectorError as error:
+        yield Line("problem", "source", str(error), "name a log with --source, or in detector.yml")
+        return
+    for entry in tally.could_not:
+        yield Line("problem", entry.what, entry.why, entry.remedy)
+    for reason, count in tally.unreadable.most_common():
+        yield Line(
+            "problem",
+            "lines",
+            f"{count:,} can't be read: {reason} ({', '.join(tally.places.get(reason, []))})",
+            "mend them, name the format, or map its fields",
+        )
+    if batch is None:
+        yield Line("problem", "records", "none was found", "`detector formats detect PATH` tells what a file is")
+        return
+    named = ", ".join(f"{name} ({count:,})" for name, count in tally.formats.most_common()) or "read as plain columns"
+    yield Line("ok", "format", f"{named}, in the first {tally.documents:,} documents")
+    yield from coverage([batch.record(row) for row in range(batch.size)])

@@ -1,0 +1,200 @@
+"""A real node with users, roles and TLS of its own authority: what the least-privilege role can do, and what is said where it can't."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import ssl
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from detector.errors import ConfigError
+from detector.observation import observe
+from detector.secrets import Secrets, load_secrets
+from detector.signals.base import SignalOptions, signals
+from detector.sources.elasticsearch import ClusterSource
+from detector.sources.es_cluster import Cluster, ClusterError, open_cluster
+from detector.sources.es_connection import Connection, authorization, connection, split_url
+from tests.es_index import MAPPINGS, WINDOW, create, fill
+from tests.llm_log import documents
+from tests.nodes.nodes import ADMIN, BLIND, READER, Node
+
+pytestmark = pytest.mark.elasticsearch9
+ROLES = Path(__file__).parent / "nodes" / "roles.yml"
+ROLE = Path(__file__).parents[1] / "deploy" / "elasticsearch" / "role.json"
+LOG = documents(400)
+INDEX = "llm-secured"
+WANTED = {name: signals()[name] for name in ("length_cutoff", "request_failure", "think_leak", "empty_content")}
+
+
+def _basic(user: tuple[str, str]) -> str | None:
+    return authorization(Secrets(es_username=user[0], es_password=user[1]))
+
+
+def _open(node: Node, index: str = INDEX, *, user: tuple[str, str] = READER, **trust: object) -> Cluster:
+    settings = trust or {"ca_file": node.ca}
+    return open_cluster(Connection(urls=(node.url,), authorization=_basic(user), **settings), index, lambda _: None)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def log(secured: Node) -> Node:
+    """The node with a log and an index that the reader may not see."""
+    create(secured, INDEX, MAPPINGS["text with keyword 256"])
+    assert fill(secured, INDEX, LOG) == []
+    create(secured, "other-1", {})
+    return secured
+
+
+@pytest.mark.parametrize("read_at_most", [10_000, 150])
+def test_the_least_privilege_role_is_enough(log: Node, read_at_most: int) -> None:
+    seen = observe(ClusterSource(lambda: _open(log), window=WINDOW, read_at_most=read_at_most), WANTED, SignalOptions())
+    assert seen.tally.requests == len(LOG)
+    assert not any(entry.blocking for entry in seen.tally.could_not)
+    as_admin = observe(ClusterSource(lambda: _open(log, user=ADMIN), window=WINDOW, read_at_most=read_at_most), WANTED, SignalOptions())
+    assert list(seen.ledger.rows()) == list(as_admin.ledger.rows())
+
+
+def test_the_role_of_the_deployment_is_the_one_that_was_tested() -> None:
+    told = json.loads(ROLE.read_text())
+    assert told["cluster"] == []
+    assert [sorted(entry["privileges"]) for entry in told["indices"]] == [["read", "view_index_metadata"]]
+    tested = ROLES.read_text().partition("elsewhere:")[0]
+    assert "cluster: []" in tested
+    assert "privileges: [read, view_index_metadata]" in tested
+
+
+def test_no_cluster_privilege_is_used(log: Node) -> None:
+    cluster = _open(log)
+    with pytest.raises(ClusterError) as caught:
+        cluster.ask("GET", "/_cluster/health")
+    assert caught.value.kind == "forbidden"
+    assert cluster.version() is None
+
+
+@pytest.mark.parametrize("index", ["other-1", "other-1,llm-secured"])
+def test_an_index_out_of_reach(log: Node, index: str) -> None:
+    with pytest.raises(ClusterError) as caught:
+        observe(ClusterSource(lambda: _open(log, index), window=WINDOW), WANTED, SignalOptions())
+    assert caught.value.kind == "forbidden"
+    assert "role.json" in str(caught.value)
+
+
+def test_a_pattern_that_hides_everything_is_not_an_empty_log(log: Node) -> None:
+    with pytest.raises(ClusterError, match="may read none of those"):
+        observe(ClusterSource(lambda: _open(log, "llm-*", user=BLIND), window=WINDOW), WANTED, SignalOptions())
+
+
+@pytest.mark.parametrize("user", [("reader", "wrong-pass-word"), ("nobody", "some-pass-word")])
+def test_wrong_credentials(log: Node, user: tuple[str, str]) -> None:
+    with pytest.raises(ClusterError) as caught:
+        _open(log, user=user)
+    assert caught.value.kind == "unauthorized"
+    assert user[1] not in str(caught.value)
+
+
+def test_no_credentials(log: Node) -> None:
+    with pytest.raises(ClusterError) as caught:
+        open_cluster(Connection(urls=(log.url,), ca_file=log.ca), INDEX, lambda _: None)
+    assert caught.value.kind == "unauthorized"
+    assert "DETECTOR_ES_API_KEY" in caught.value.remedy
+
+
+def _certificate(node: Node) -> bytes:
+    parts = urlsplit(node.url)
+    return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate((parts.hostname or "", parts.port or 0)))
+
+
+def test_fingerprint(log: Node) -> None:
+    digest = hashlib.sha256(_certificate(log)).hexdigest()
+    colons = ":".join(digest[at : at + 2] for at in range(0, 64, 2)).upper()
+    for given in (digest, colons):
+        assert _open(log, fingerprint=given).flavour == "elasticsearch"
+
+
+@pytest.mark.parametrize("wrong", ["no authority", "wrong authority", "wrong fingerprint"])
+def test_a_server_that_can_not_be_trusted(log: Node, wrong: str, tmp_path: Path) -> None:
+    other = tmp_path / "other.pem"
+    other.write_text(ssl.DER_cert_to_PEM_cert(_certificate(log)))  # the server's own certificate is no authority
+    trust: dict[str, object] = {
+        "no authority": {"ca_file": None},
+        "wrong authority": {"ca_file": str(other)},
+        "wrong fingerprint": {"fingerprint": "ab" * 32},
+    }[wrong]  # type: ignore[assignment]
+    with pytest.raises(ClusterError) as caught:
+        _open(log, **trust)
+    if wrong == "wrong authority" and caught.value.kind != "tls":
+        pytest.fail(f"{caught.value.kind}: {caught.value}")
+    assert caught.value.kind == "tls"
+    assert "fingerprint" in caught.value.remedy
+
+
+def test_verification_can_be_switched_off(log: Node) -> None:
+    assert _open(log, verify=False).flavour == "elasticsearch"
+
+
+def test_http_where_https_is_spoken(log: Node) -> None:
+    with pytest.raises(ClusterError) as caught:
+        open_cluster(Connection(urls=(log.url.replace("https:", "http:"),)), INDEX, lambda _: None)
+    assert caught.value.kind in ("connection", "not_a_cluster")
+
+
+# -- settings, without a node --------------------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("environ", "header"),
+    [
+        ({}, None),
+        ({"DETECTOR_ES_API_KEY": "id:key"}, "ApiKey aWQ6a2V5"),
+        ({"DETECTOR_ES_API_KEY": "aWQ6a2V5"}, "ApiKey aWQ6a2V5"),
+        ({"DETECTOR_ES_USERNAME": "ü", "DETECTOR_ES_PASSWORD": "p:w"}, "Basic w7w6cDp3"),
+        ({"DETECTOR_ES_BEARER_TOKEN": "t"}, "Bearer t"),
+    ],
+)
+def test_authorization(environ: dict[str, str], header: str | None) -> None:
+    assert authorization(load_secrets(environ)) == header
+
+
+def test_two_kinds_of_credentials() -> None:
+    with pytest.raises(ConfigError, match="keep one") as caught:
+        authorization(Secrets(es_api_key="very-secret", es_username="u", es_password="p"))
+    assert "very-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["https://u:top-secret@es:9200", "ftp://es", "es:9200", "https://"])
+def test_addresses_that_can_not_be_used(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"source\.url") as caught:
+        Connection(urls=(url,))
+    assert "top-secret" not in str(caught.value)
+
+
+def test_secrets_do_not_show() -> None:
+    shown = repr(Connection(urls=("https://es:9200",), authorization="ApiKey abc", proxy="http://u:p@proxy:3128"))
+    assert "abc" not in shown
+    assert "u:p" not in shown
+
+
+def test_proxies_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "internal.example")
+    reached = Connection(urls=("https://es.example:9200",))
+    assert reached.proxy_for("https://es.example:9200") == "http://proxy.example:3128"
+    assert reached.proxy_for("https://internal.example:9200") is None
+    assert reached.proxy_for("https://127.0.0.1:9200") is None
+
+
+def test_settings_become_a_connection() -> None:
+    from detector.settings.source import SourceSettings
+
+    settings = SourceSettings.model_validate({"url": ["https://a:9200/", "https://b:9200"], "index": "llm-*", "timeout": "5s", "tls": {"verify": False}})
+    made = connection(settings, Secrets(es_api_key="id:key"))
+    assert made.urls == ("https://a:9200", "https://b:9200")
+    assert made.timeout_seconds == 5
+    assert made.verify is False
+    assert made.authorization == "ApiKey aWQ6a2V5"
+
+
+def test_an_address_with_its_pattern() -> None:
+    assert split_url("http://es:9200/prefix/llm-%2A,-llm-old") == ("http://es:9200/prefix", "llm-*,-llm-old")
+    with pytest.raises(ConfigError, match="lacks the index pattern"):
+        split_url("http://es:9200/")
