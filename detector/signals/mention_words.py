@@ -8,7 +8,7 @@ import re
 
 # Nouns that name a marker whatever else the text is about, and nouns that do so only in a text about models and parsers.
 _STRICT = (
-    r"(?:(?:[a-z]+-)?[Tt]ags?|TAGS?|[Tt]okens?|[Mm]arkers?|[Dd]elimiters?|[Ss]entinels?|[Mm]arkup|(?:[Ss]top|[Ee]nd|[Cc]losing|[Oo]pening|[Ss]pecial"
+    r"(?:(?:[a-z]{1,12}[-_])?(?:[Tt]ags?|[Tt]okens?)|TAGS?|[Mm]arkers?|[Dd]elimiters?|[Ss]entinels?|[Mm]arkup|(?:[Ss]top|[Ee]nd|[Cc]losing|[Oo]pening|[Ss]pecial"
     r"|[Cc]ontrol) (?:sequences?|strings?|words?|characters?|elements?)"
     r"|[Bb]alises?|[Jj]etons?|[Mm]arqueurs?|[Ee]tiquetas?|[Mm]arcador(?:es)?|[Mm]arcator[ei]|[Ee]tichett[ae]|Markierung(?:en)?|Trennzeichen|Zeichenfolgen?"
     r"|Zeichenketten?"
@@ -19,21 +19,40 @@ _BROAD = (
     r"|[Tt]emplates?|[Tt]yped?|[Mm]arks?|[Mm]arcas?"
     r"|[Ss]ubstrings?|[Pp]atterns?|[Ll]ines?|Zeichen|Kennung(?:en)?|[Сс]трок\w{0,3}|[Сс]имвол\w{0,3})"
 )
-_STRICT_CJK = r"(?:태그|토큰|마커|구분자|구분 기호|特殊符号|标签|標籤|标记|標記|令牌|分隔符|词元|詞元|タグ|トークン|マーカー|区切り)"
+_STRICT_CJK = r"(?:태그|토큰|마커|구분자|구분 기호|特殊符号|标签|標籤|标记|標記|令牌|分隔符|词元|詞元|タグ|トークン|マーカー|区切り|블록|ブロック|块)"
 _BROAD_CJK = r"(?:문자열|기호|표식|접두사|특수 ?문자|符号|符號|字符串|字串|字符|記号|文字列|目印|要素)"
 _LEAKS = r"(?:leaks?|leakage|leaking|bug|issue|problem|error|artefact|artifact|residue|누출|유출|노출|泄漏|泄露|残留|漏れ)"
 
 STRICT_NOUN = re.compile(rf"\b{_STRICT}\b|{_STRICT_CJK}")
 STRICT_BEFORE = re.compile(rf"(?:\b{_STRICT}(?:[ \t]+[\w.,'’-]{{1,14}}){{0,3}}[ \t]*[:：(,]?[ \t]*|{_STRICT_CJK}[^\n.。!?<>]{{0,10}})\Z")
 BROAD_BEFORE = re.compile(rf"(?:\b{_BROAD}(?:[ \t]+[\w.,'’-]{{1,14}}){{0,3}}[ \t]*[:：(,]?[ \t]*|{_BROAD_CJK}[^\n.。!?<>]{{0,10}})\Z")
-STRICT_AFTER = re.compile(rf"\A(?:[ \t-]{{1,2}}(?:[a-zà-ÿа-я]+[ \t]){{0,2}}(?:{_STRICT}|{_LEAKS})\b|[ \t]?(?:[^\n.。!?<>，,]{{0,4}}){_STRICT_CJK})")
-BROAD_AFTER = re.compile(rf"\A(?:[ \t-]{{1,2}}(?:[a-zà-ÿа-я]+[ \t]){{0,2}}{_BROAD}\b|[ \t]?[^\n.。!?<>，,]{{0,6}}{_BROAD_CJK})")
+STRICT_AFTER = re.compile(rf"\A(?:[ \t-]{{1,2}}(?:[a-zà-ÿа-я]+[ \t]){{0,2}}(?:{_STRICT}|{_LEAKS})(?![A-Za-z])|[ \t]?(?:[^\n.。!?<>，,]{{0,4}}){_STRICT_CJK})")
+BROAD_AFTER = re.compile(rf"\A(?:[ \t-]{{1,2}}(?:[a-zà-ÿа-я]+[ \t]){{0,2}}{_BROAD}(?![A-Za-z])|[ \t]?[^\n.。!?<>，,]{{0,6}}{_BROAD_CJK})")
 NOUN_NEXT = re.compile(rf"\A(?:[ \t-](?:{_STRICT})\b|[ \t]?{_STRICT_CJK}(?!如下|：|:)|[ \t]?(?:という|라는|이라는))")
 
 # What a text about models, parsers and tokens holds, in lower case: stems that say so wherever they stand, and words that need their boundaries.
 _ABOUT_STEMS = (
     *("token", "template", "parser", "chatml", "reasoning", "fine-tun", "finetun", "delimiter", "harmony", "gpt-oss", "sglang", "llama.cpp", "speculative"),
-    *("streamed", "streaming", "<think", "</think", "[think", "[/think", "im_start", "im_end", "endoftext", "eot_id", "токен", "тег", "рассужден", "denkblock"),
+    *(
+        "streamed",
+        "streaming",
+        "<think",
+        "</think",
+        "vocab",
+        "regex",
+        "leaked",
+        "leaks",
+        "[think",
+        "[/think",
+        "im_start",
+        "im_end",
+        "endoftext",
+        "eot_id",
+        "токен",
+        "тег",
+        "рассужден",
+        "denkblock",
+    ),
     *(
         " bloc ",
         "bloque",
@@ -55,8 +74,8 @@ _ABOUT_STEMS = (
     *("标签", "標籤", "标记", "標記", "令牌", "分隔符", "词元", "詞元", "符号", "符號", "字符", "字串", "模板", "解析", "提示词", "思考", "推論"),
     *("タグ", "トークン", "マーカー", "区切り", "記号", "文字列", "テンプレート", "パーサ", "プロンプト"),
 )
-_ABOUT_WORDS = ("tag", "marker", "bos", "eos", "regex", "vocab", "leak", "llm", "mtp", "prompt")
-_ABOUT_WORD = re.compile(r"\b(?:tags?|markers?|[be]os|regex\w*|vocab\w*|leak\w*|v?llms?|mtp|prompts?)\b")
+_ABOUT_WORDS = ("tag", "marker", "bos", "eos", "regex", "vocab", "leak", "llm", "mtp", "prompt", "qwen", "deepseek", "mistral", "llama", "parse", "parsing")
+_ABOUT_WORD = re.compile(r"(?<![a-z])(?:tags?|markers?|[be]os|regex|vocab|leak|v?llms?|mtp|prompts?|qwen|deepseek|mistral|llama|pars(?:e[ds]?|ing))(?![a-z])")
 
 
 def is_about_markers(text: str) -> bool:
@@ -82,12 +101,13 @@ SAYS_STRONG = re.compile(
 AFTERWARDS = re.compile(r"\A[ \t]?(?:이후|이전|앞의|뒤의|다음의|之后|之後|之前|のあと|の後|の前|以降|以前)")
 TOKEN_ID = re.compile(r"\A[ \t]*(?:[=:→]|->|=>)[ \t]*\d{1,7}\b|\A[ \t]*\(\d{2,7}\)")
 AFTER_ID = re.compile(r"(?:\A[ \t]*|[\s(])\d{2,7}[ \t]*(?:[:=→]|->|=>)[ \t]*\Z|(?:→|->|=>)[ \t]+\Z")
-HEADER = re.compile(
-    r"(?:assistant|user|system|developer|tool|analysis|commentary|final|role|text|json|content|message|prompt|answer|question|response|name|\{[^}\n]{1,20}\})\Z"
+HEADER = re.compile(r"(?:[ \t]|\\n)*(?:(?:assistant|user|system|developer|tool|analysis|commentary|final|json)(?:[ \t]|\\n)*)?\Z")
+PLACEHOLDER = re.compile(
+    r"(?:[ \t]|\\n)*(?:(?:role|content|text|message|prompt|response|question|name|key|value|reasoning|thinking|thoughts?|answer|arguments?|\{[^{}\n]{1,20}\}|\.\.\.|…)(?:[ \t]|\\n)*){1,3}\Z"
 )
 # Verbs before a marker that can only speak of a text: "emits X", "called X".
 NAMES = re.compile(
-    r"(?:^|[\s(])(?:has|have|had|holds?|shows?|found|what|how|whether|contain(?:s|ing|ed)?|emit(?:s|ted|ting)?|output(?:s|ting)?|print(?:s|ed)?|append(?:s"
+    r"(?:^|[\s(])(?:has|have|had|holds?|shows?|found|what|how|why|whether|parse|for example|example:|contain(?:s|ing|ed)?|emit(?:s|ted|ting)?|output(?:s|ting)?|print(?:s|ed)?|append(?:s"
     r"|ed|ing)?|insert(?:s|ed|ing)?|strip(?:s|ped|ping)?|remov(?:e|es|ed|ing)|match(?:es|ing)?|replac(?:e|es|ed|ing)|us(?:e|es|ed|ing)"
     r"|called|named|like|such as|literal|escap(?:e|es|ed|ing)|(?:end|start|begin)(?:s|ning|ing)? with|e\.g\.,?|i\.e\.,?|write|writes|writing|type|typing"
     r"|generates?|closing|opening|unclosed|orphan(?:ed)?|stray|missing|grep|search for|look for"
@@ -112,14 +132,14 @@ PARTICLE = re.compile(
     r"|分)|会(?=被|导|让)|被)"
 )
 CJK_BEFORE = re.compile(
-    r"(?:的|是|用|以|在|为|為|到|含|出|有|无|個|个|和|与|或|把|将|被|遇到|输出|包含|叫做|称为|例如|比如|即|예:|예를 들어|모델이|끝에|시작하는|같은|바로|と|は|が|に|、)[ \t]?\Z"
+    r"(?:的|是|用|以|在|为|為|到|含|出|有|无|個|个|和|与|或|把|将|被|关于|關於|遇到|输出|包含|叫做|称为|例如|比如|即|예:|예를 들어|모델이|끝에|시작하는|같은|바로|と|は|が|に|、)[ \t]?\Z"
 )
 CJK_VERB = re.compile(
     r"출력|표시|제거|삭제|사용|포함|감싸|시작|끝나|남아|보이|나오|붙|닫|열|输出|輸出|显示|顯示|出现|出現|删除|去掉|移除|包含|使用|开头|结尾|切分|分割|匹配|查找|替换|残留|漏出|闭合|出力|表示|除去|削除|含ま|囲|終わ|始ま|検索|置換|残る|残っ|閉じ"
 )
 ENUMERATION = re.compile(
     # Between two markers of one enumeration or pair: "<a> and <b>", "<a>…<b>", "<a>.*?<b>", "<a>와 <b>". White space alone is none: an empty block is a leak.
-    r"[ \t]*(?:\(?(?:\.|\[[^\]\n]{1,12}\])[*+]\??\)?|,|;|、|，|/|&|\+|->|→|–|—|\.{3}|…|·|(?:,[ \t]*)?(?:and|or|to|und|oder|bis|et|ou|à|y|o|e|hasta|и|или|до"
+    r"[ \t]*(?:(?:\\n){1,4}|\(?(?:\.|\[[^\]\n]{1,12}\])[*+]\??\)?|,|;|、|，|/|&|\+|->|→|–|—|\.{3}|…|·|(?:,[ \t]*)?(?:and|or|to|und|oder|bis|et|ou|à|y|o|e|hasta|и|или|до"
     r"|va|và|hoặc|ve|veya)\b(?:[ \t]+(?:the|a|das|dem|le|el))?"
     r"|와|과|및|또는|이나|나|하고|에서|부터|和|与|與|及|或|到|至|と|や|または|から|および)[ \t]*(?:[\"'`”“「」][ \t]*)?\Z"
 )

@@ -14,18 +14,15 @@ from bisect import bisect_left
 from detector.signals import mention_words as words
 from detector.signals.code_spans import CodeSpans
 from detector.signals.marker_shapes import Hit
+from detector.signals.quotations import is_quoted, is_wrapped
 
 WINDOW = 160  # characters to each side whose words decide; longer than any part of a sentence that explains a marker
+LONGEST_JOINT = 48  # characters between two markers of one enumeration or format
 NEAR = 64  # characters before a marker in which a noun or verb must end that names it: three words and the noun
 LONGEST_LINE = 4000  # characters of a line whose quotation marks are paired; on longer lines only marks beside the marker count
 LONGEST_TALK = 100_000  # characters in which words about models and parsers are looked for
-LONGEST_QUOTE = 300  # characters between a quotation's opening and the marker
-LONGEST_BRACKET = 80
 
-_QUOTES = {"“": "”", "„": "“”", "«": "»", "»": "«", "‹": "›", "「": "」", "『": "』", "‘": "’", "《": "》", "〝": "〟"}
-_BRACKETS = {"(": ")", "（": "）", "【": "】", "[": "]", "{": "}"}
-_OPENERS = re.compile("[" + re.escape("".join((*_QUOTES, *_BRACKETS))) + "]")
-_SYMMETRIC = frozenset("*_'\"`´=/|~")
+_CLOSERS = ("</", "[/", "<|/", "◁/", "<｜/")
 _SENTENCE_END = frozenset('.!?。！？…)）]』」”"*')
 _PIPE_TOKEN = re.compile(r"<[|｜][^<>]{1,40}[|｜]>")
 
@@ -59,6 +56,8 @@ class Surroundings:
         hit, text = self.hits[index], self.text
         if self.code.holds(hit.start) or (hit.start > 0 and text[hit.start - 1] == "\\") or text[hit.start - 4 : hit.start] == "&lt;":
             return True
+        if self._opener_is_mention(index):
+            return True
         first, last, enumerated = self._run(index)
         start, end = self.hits[first].start, self.hits[last].end
         line_start = max(text.rfind("\n", max(0, start - LONGEST_LINE), start) + 1, start - LONGEST_LINE, 0)
@@ -76,7 +75,7 @@ class Surroundings:
     def _judge(self, hit: Hit, first: int, last: int, enumerated: bool, line_start: int, line_end: int) -> bool:
         start, end = self.hits[first].start, self.hits[last].end
         line_before, line_after = self.text[line_start:start], self.text[end:line_end]
-        if _wrapped(line_before, line_after) or _quoted(line_before, line_after):
+        if is_wrapped(line_before, line_after) or (len(line_before) < LONGEST_LINE and is_quoted(line_before, line_after)):
             return True
         before, after = line_before[-WINDOW:], line_after[:WINDOW]
         if self._is_entry(hit, before, after, line_start, line_end, start, end):
@@ -143,20 +142,21 @@ class Surroundings:
             spoken = words.CJK_VERB.search(after[:14]) or words.CJK_VERB.search(before[-10:]) or self.is_about_markers()
             if words.STRICT_BEFORE.search(before[-NEAR:]) and not before[-1].isascii():
                 return True
+            if hit.role == "open" and spoken and not before[-1].isascii():
+                return True  # thinking begins at a line's beginning, or after a space
             return bool(spoken) and (words.PARTICLE.match(after) is not None or (words.CJK_BEFORE.search(before) is not None and after[:1] in "，,。；;、再后"))
         near = before[-NEAR:]
         if words.STRICT_BEFORE.search(near):
             return True
-        if words.NAMES.search(before[-24:]) and (
-            ends_line or words.GOES_ON.match(after) or after[:1].islower() or not after[:1].isascii() or words.PARTICLE.match(after)
-        ):
-            return True
+        if words.NAMES.search(before[-24:]):
+            follows = ends_line or words.GOES_ON.match(after) or after[:1].islower() or not after[:1].isascii() or words.PARTICLE.match(after)
+            if follows or self.is_about_markers():
+                return True
         if words.PARTICLE.match(after) and words.CJK_VERB.search(after[:18]):
             return True
-        weak = (words.BROAD_BEFORE, words.DETERMINER, words.CJK_BEFORE)
-        if any(pattern.search(before) for pattern in weak) or any(
-            pattern.match(after) for pattern in (words.BROAD_AFTER, words.SAYS, words.PARTICLE, words.GOES_ON)
-        ):
+        after_weak = (words.GOES_ON, words.SAYS, words.PARTICLE, words.BROAD_AFTER)
+        before_weak = ((words.CJK_BEFORE, before[-8:]), (words.DETERMINER, before[-24:]), (words.BROAD_BEFORE, near))
+        if any(pattern.match(after) for pattern in after_weak) or any(pattern.search(part) for pattern, part in before_weak):
             return self.is_about_markers() or self._is_beside_another(hit)
         return False
 
@@ -199,50 +199,35 @@ class Surroundings:
     def _joint(self, left: int) -> bool | None:
         """What stands between two hits: True a connector of an enumeration, False a word of a header (`<|start|>assistant<|channel|>`), None anything else."""
         one, other = self.hits[left], self.hits[left + 1]
-        if not 0 <= other.start - one.end <= 24:
+        if not 0 <= other.start - one.end <= LONGEST_JOINT:
             return None
-        if words.ENUMERATION.match(self.text, one.end, other.start):
+        if words.ENUMERATION.match(self.text, one.end, other.start) or words.PLACEHOLDER.match(self.text, one.end, other.start):
             return True
         return False if words.HEADER.match(self.text, one.end, other.start) else None
+
+    def _opener_is_mention(self, index: int) -> bool:
+        """The element that this hit closes begins on the same line, and there it is talked about."""
+        hit, text = self.hits[index], self.text
+        name = _element_name(text[hit.start : hit.end])
+        if not text.startswith(_CLOSERS, hit.start) or not name:
+            return False
+        for left in range(index - 1, max(-1, index - 6), -1):
+            other = self.hits[left]
+            if hit.start - other.end > WINDOW or "\n" in text[other.end : hit.start]:
+                return False
+            if _element_name(text[other.start : other.end]) == name:
+                return not text.startswith(_CLOSERS, other.start) and bool(text[: other.start].strip()) and self.is_mention(left)
+        return False
 
     def _is_empty_block(self, first: int, last: int) -> bool:
         """Markers joined by a mere ellipsis at the text's start: a block whose thinking was "...", not an enumeration."""
         between = (self.text[self.hits[place].end : self.hits[place + 1].start] for place in range(first, last))
-        return not self.text[: self.hits[first].start].strip() and all("..." in part for part in between)
+        if self.text[: self.hits[first].start].strip() or not all("..." in part for part in between):
+            return False
+        end = self.hits[last].end
+        return words.GOES_ON.match(self.text[end : end + 8]) is None
 
 
-def _wrapped(before: str, after: str) -> bool:
-    """The marker stands directly inside a pair of quotes, brackets or emphasis."""
-    left, right = before.rstrip(" \t"), after.lstrip(" \t")
-    if not left or not right:
-        return False
-    closing = _QUOTES.get(left[-1]) or _BRACKETS.get(left[-1])
-    if closing is not None:
-        return right[0] in closing
-    if left[-1] not in _SYMMETRIC or right[0] != left[-1] or left != before or right != after:
-        return False
-    outer_left, outer_right = left.rstrip(left[-1])[-1:], right.lstrip(right[0])[:1]
-    return (not outer_left or not (outer_left.isalnum() or outer_left in ".!?。！？")) and (
-        not outer_right or not outer_right.isalnum() or not outer_right.isascii()
-    )
-
-
-def _quoted(before: str, after: str) -> bool:
-    """The marker stands inside a longer quotation or bracket on its line."""
-    near = before[-LONGEST_QUOTE:]
-    for opener in set(_OPENERS.findall(near)):
-        closers, longest = (_QUOTES[opener], LONGEST_QUOTE) if opener in _QUOTES else (_BRACKETS[opener], LONGEST_BRACKET)
-        at = before.rfind(opener, max(0, len(before) - longest))
-        if at < 0 or any(closer in before[at + 1 :] for closer in closers):
-            continue
-        ends = [place for place in (after.find(closer, 0, longest) for closer in closers) if place >= 0]
-        if ends and opener not in after[: min(ends)]:
-            return True
-    if len(before) < LONGEST_LINE and before.count('"') % 2 == 1 and len(before) - before.rfind('"') <= LONGEST_QUOTE and 0 <= after.find('"') <= LONGEST_QUOTE:
-        return True
-    if "'" not in near or "'" not in after:
-        return False
-    opened = [match.start() for match in re.finditer(r"(?:(?<=[^\w.!?])|^)'(?=\S)", near)]
-    if not opened or re.search(r"'(?=\W|$)", near[opened[-1] + 1 :]) is not None:
-        return False
-    return re.search(r"(?<=\S)'(?=\W|$)|^'", after[:LONGEST_QUOTE]) is not None
+def _element_name(literal: str) -> str:
+    """Name of the element that a tag opens or closes: `function` for `<function=f>` and `</function>`."""
+    return re.split(r"[=\s]", literal.strip("<>[]|｜◁▷/ "))[0].lower()
