@@ -22,6 +22,7 @@ NAMES = ("", *SCRIPTS)
 LATIN, HAN, KANA, HANGUL, CYRILLIC = (NAMES.index(name) for name in ("latin", "han", "kana", "hangul", "cyrillic"))
 UNCOMMON, SIMPLIFIED, HALFWIDTH, ACCENT, HIGH, ACCENTED, CONTINUATION = (1 << place for place in range(7))
 _PLANE = 1 << 16
+ACCENTED_LETTERS = 2  # as in `detector.signals.language_switch`
 UNCOMMON_SHARE = mojibake.UNCOMMON_HINT_SHARE
 
 
@@ -69,7 +70,10 @@ def _ranges(letters: str) -> list[tuple[int, int]]:
 
 
 def suspicious(texts: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-    """For each text whether it needs an exact look, and its main script beside Latin (place in `NAMES`; 0: none). Never raises on any text."""
+    """For each text whether it needs an exact look, and its main script beside Latin (place in `NAMES`; 0: none). Never raises on any text.
+
+    A text in Latin letters with accents has the main script Latin.
+    """
     suspect = np.zeros(len(texts), np.bool_)
     local = np.zeros(len(texts), np.uint8)
     first = 0
@@ -217,4 +221,6 @@ def _judge(
         wrong = strange or words >= 3 or accents >= 3 or broken >= 4 or halfwidth >= 3 or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
         scrambled = singles >= 4 or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
         suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled
+        if heaviest == 0 and count[LATIN] - latin_letters >= ACCENTED_LETTERS:
+            heaviest = LATIN
         local[row] = KANA if both else heaviest

@@ -44,7 +44,7 @@ MANY = re.compile(
 # A request names the language it wants, or asks about words.
 REQUESTED = re.compile(
     r"영어|영문|중국어|일본어|한국어|러시아어|아랍어|독일어|프랑스어|스페인어|"
-    r"\b(?:english|chinese|mandarin|japanese|korean|russian|arabic|german|french|spanish|thai|hindi|vietnamese|portuguese|italian)\b|"
+    r"\b(?:english|chinese|mandarin|japanese|korean|russian|arabic|german|french|spanish|thai|hindi|vietnamese|portuguese|italian|dutch|polish|turkish)\b|"
     r"英语|英文|中文|汉语|日语|日文|韩语|韩文|俄语|法语|德语|英語|日本語|韓国語|中国語|"
     r"английск|китайск|японск|корейск|русск|anglais|chinois|japonais|coréen|russe|englisch|chinesisch|japanisch|koreanisch|russisch|inglés|chino|japonés|coreano|ruso",
     re.IGNORECASE,

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 
 from detector.signals import prose as prose_of
-from detector.signals.foreign_topics import REQUESTED, WORDS_ABOUT_WORDS, is_about
+from detector.signals.foreign_topics import MANY, REQUESTED, WORDS_ABOUT_WORDS, is_about
 from detector.signals.foreign_words import CHINESE_GRAMMAR, SOUP, Switch, used_words
+from detector.signals.latin_languages import ENGLISH, latin_language
 from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, letters, local_language, main_language, runs, simplified_count
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
@@ -22,6 +23,11 @@ _SPACED = re.compile(f"[{_HAN}] +(?=[{_HAN}])")
 SPACED_SHARE = 0.25
 STUTTER_KINDS = 4
 HANGUL_SHARE, HAN_SHARE = 0.12, 0.3
+ACCENTED_LETTERS = 2  # of an answer: fewer may be a name in English
+LONGEST_QUESTION = 600  # characters; longer ones carry documents in languages of their own
+QUESTION_WORDS = 2
+_ACCENTED = re.compile("[\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
+_NOT_LATIN = re.compile(f"[{''.join(letters_ for name, letters_ in SCRIPTS.items() if name != 'latin')}]")
 _ANY = {name: re.compile(f"[{letters_}]") for name, letters_ in SCRIPTS.items()}
 _SINGLE = re.compile("(?<=[a-z] )([\u4e00-\u9fff\uac00-\ud7a3])(?= [a-z])")
 _CONNECTORS = frozenset("和与或及到至在为是从把用成的转比跟也就不")
@@ -43,7 +49,7 @@ def language_switch(content: str, user_text: str | None) -> Switch | None:
     return (
         _scrambled(text, content, count["han"] // 3, count["hangul"] // 3)
         or used_words(text, found, main, content, user_text)
-        or _other_language(text, main, user_text)
+        or _other_language(text, content, main, user_text)
     )
 
 
@@ -71,10 +77,12 @@ def _scrambled(text: str, content: str, han: int, hangul: int) -> Switch | None:
     return None
 
 
-def _other_language(text: str, main: str, user_text: str | None) -> Switch | None:
+def _other_language(text: str, content: str, main: str, user_text: str | None) -> Switch | None:
     """The answer is in another language than the question, and nobody asked for it. English is never wrong: users expect it in technical talk."""
-    if user_text is None or main == "latin":
+    if user_text is None:
         return None
+    if main == "latin":
+        return _other_latin_language(text, content, user_text)
     asked = letters(runs(user_text))
     answered = letters(runs(text))
     if sum(asked.values()) < QUESTION_LETTERS or answered.total() < ANSWER_LETTERS:
@@ -97,6 +105,24 @@ def _other_language(text: str, main: str, user_text: str | None) -> Switch | Non
     return Switch("other_language", f"the question is in {language}, the answer in {main}")
 
 
+def _other_latin_language(text: str, content: str, user_text: str) -> Switch | None:
+    """A question in English or in another script, and an answer in Spanish, German or another language with accents."""
+    if len(user_text) > LONGEST_QUESTION or len(_ACCENTED.findall(content)) < ACCENTED_LETTERS:
+        return None
+    asked = letters(runs(user_text))
+    language = main_language(asked)
+    if language == "latin":
+        language = latin_language(user_text, fewest=QUESTION_WORDS)
+        if language != "english":
+            return None
+    elif language is None or asked.total() < QUESTION_LETTERS or asked["latin"] > 0.2 * asked.total():
+        return None
+    answer = latin_language(text)
+    if answer in (None, "english") or REQUESTED.search(user_text) or WORDS_ABOUT_WORDS.search(user_text) or MANY.search(user_text):
+        return None
+    return Switch("other_language", f"the question is in {language}, the answer in {answer}")
+
+
 def question_lacks(language: str, question: str) -> bool:
     """The question has no letter of the answer's language: kana for Japanese; for Chinese no Han, or kana beside it."""
     if language == "zh" and _ANY["kana"].search(question):
@@ -105,7 +131,9 @@ def question_lacks(language: str, question: str) -> bool:
 
 
 def may_differ(script: str, question: str) -> bool:
-    """Cheap and generous: a question without letters of the answer's script, or one with kana before an answer in Han characters."""
+    """Cheap and generous: a question without letters of the answer's script, with kana before an answer in Han characters, in English before accents."""
+    if script == "latin":
+        return ENGLISH.search(question) is not None or _NOT_LATIN.search(question) is not None
     return _ANY[script].search(question) is None or (script == "han" and _ANY["kana"].search(question) is not None)
 
 
