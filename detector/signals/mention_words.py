@@ -15,7 +15,7 @@ _STRICT = (
     r"|[Тт]ег\w{0,3}|[Тт]окен\w{0,3}|[Мм]аркер\w{0,3}|[Рр]азделител\w{0,3}|[Tt]hẻ|ký hiệu|[Ee]tiket\w{0,5}|[Bb]elirteç\w{0,5})"
 )
 _BROAD = (
-    r"(?:[Ss]eparators?|[Ee]lements?|[Ss]equences?|[Ss]trings?|[Ss]ymbols?|[Ll]iterals?|[Pp]laceholders?|[Pp]airs?|[Bb]rackets?|[Ww]rappers?|[Hh]eaders?"
+    r"(?:[Ss]eparators?|[Ee]lements?|[Ss]equences?|[Ss]trings?|[Ss]ymbols?|[Ll]iterals?|[Pp]laceholders?|[Pp]airs?|Paare?|[Bb]rackets?|[Ww]rappers?|[Hh]eaders?"
     r"|[Tt]emplates?|[Tt]yped?|[Mm]arks?|[Mm]arcas?"
     r"|[Ss]ubstrings?|[Pp]atterns?|[Ll]ines?|Zeichen|Kennung(?:en)?|[Сс]трок\w{0,3}|[Сс]имвол\w{0,3})"
 )
@@ -143,6 +143,7 @@ ENUMERATION = re.compile(
     r"|va|và|hoặc|ve|veya)\b(?:[ \t]+(?:the|a|das|dem|le|el))?"
     r"|와|과|및|또는|이나|나|하고|에서|부터|和|与|與|及|或|到|至|と|や|または|から|および)[ \t]*(?:[\"'`”“「」][ \t]*)?\Z"
 )
+COMMENT = re.compile(r"\A[ \t]*(?://|/\*)[ \t]")
 BULLET = re.compile(r"\A[ \t]*(?:[-*+•·▪◦]|\d{1,3}[.)、]|[a-z][.)])[ \t]+(?:\*\*|__)?[ \t]*\Z")
 DEFINES = re.compile(r"\A(?:\*\*|__)?(?:[ \t]*(?:[:：=→]|->|=>)[ \t]*\S|[ \t]+[-–—][ \t]+\S|[ \t]*[(（]|[ \t]*$)")
 DEFINITION = re.compile(r"\A[ \t]*(?:[:：=→]|->|=>)[ \t]|\A[ \t]+[-–—][ \t]")

@@ -34,6 +34,7 @@ from detector.signals.marker_shapes import Hit, find
 from detector.signals.markers import SPECIAL_CONTAINS, Role
 from detector.signals.mentions import Surroundings
 from detector.signals.text_values import is_marker_alone, string_values
+from detector.signals.token_look_alikes import without_look_alikes
 from detector.signals.tool_text import call_as_text
 
 _SUBTYPES: dict[Role, str] = {
@@ -51,13 +52,7 @@ _SUBTYPES: dict[Role, str] = {
 }
 _CALL_PIECES = (")]", '"name"', "call:", "functools[", "default_api.", "```tool_")
 _RAW_MARKUP = frozenset({"tool", "answer"})  # what the parsers, not the tokenizer, take out
-_ANSWER_NAMES = frozenset({"answer", "response", "final_answer"})
-_NAMED_ELEMENT = re.compile(r"<(?:function|parameter)\s+name=")
-_ELEMENT_ENDS = frozenset({"</function>", "</invoke>"})
-_HTML = re.compile(r"</?(?:p|b|i|u|li|ul|ol|div|span|td|tr|table|a|br|em|strong|del|ins|h[1-6]|html|body|img|font|center|sup|sub)\b[^<>]{0,200}>", re.I)
 MOST_LEAKS = 32
-STRIKE_CHARACTERS = 300  # longest text between <s> and </s> that is taken for strikethrough
-WRAPPED_CHARACTERS = 30  # an answer of this length that stands wholly between <s> and </s> is a sequence with its BOS and EOS
 
 
 def observable(record: Record) -> bool:
@@ -132,7 +127,7 @@ def _leaks(text: str, hits: list[Hit], record: Record, *, in_reasoning: bool = F
     """The hits that stand as structure."""
     if record.content_is_raw is True and not in_reasoning:
         hits = [hit for hit in hits if hit.role not in _RAW_MARKUP and hit.family != "harmony"]
-    hits = _without_look_alikes(text, hits, record)
+    hits = without_look_alikes(text, hits, record)
     if not hits:
         return []
     around = Surroundings(text, hits)
@@ -165,79 +160,6 @@ def _only_trails(text: str, hits: list[Hit]) -> bool:
     return not _without(text[at:], [Hit(hit.start - at, hit.end - at, hit.role, hit.family, hit.name) for hit in hits]).strip() and text[at - 1 : at] in tuple(
         ".!?。！？`\n"
     )
-
-
-def _without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit]:
-    words = {text[hit.start : hit.end] for hit in hits}
-    drop: set[int] = set()
-    if "<s>" in words or "</s>" in words:
-        drop |= _strikes(text, hits)
-    if "</PRE>" in text or len(words & {"<PRE>", "<SUF>", "<MID>"}) == 1:
-        drop |= {index for index, hit in enumerate(hits) if text[hit.start : hit.end] in ("<PRE>", "<SUF>", "<MID>")}
-    if "answer>" in text or "response>" in text:
-        drop |= _balanced_answers(text, hits)
-    tools = [hit for hit in hits if hit.role == "tool"]
-    if tools and record.has_tools is not True and all(text[hit.start : hit.end] in _ELEMENT_ENDS for hit in tools):
-        drop |= {index for index, hit in enumerate(hits) if hit.role == "tool"}
-    named = {index for index, hit in enumerate(hits) if _NAMED_ELEMENT.match(text, hit.start)}
-    if (
-        named
-        and record.has_tools is not True
-        and all(index in named or text[hits[index].start : hits[index].end] in _ELEMENT_ENDS for index, hit in enumerate(hits) if hit.role == "tool")
-    ):
-        drop |= {index for index, hit in enumerate(hits) if hit.role == "tool"}  # an XML document with functions or parameters of its own
-    for index, hit in enumerate(hits):
-        literal = text[hit.start : hit.end]
-        if literal in ("|user|", "|system|") and not (not text[: hit.start].strip(" ") or text[hit.start - 1] == "\n" or text[hit.end : hit.end + 1] == "\n"):
-            drop.add(index)
-    return [hit for index, hit in enumerate(hits) if index not in drop] if drop else hits
-
-
-def _strikes(text: str, hits: list[Hit]) -> set[int]:
-    """Hits of `<s>` and `</s>` that are HTML strikethrough or a type parameter."""
-    drop: set[int] = set()
-    if "</s><s>" in text:  # sequences one after the other
-        return drop
-    waiting: int | None = None
-    for index, hit in enumerate(hits):
-        literal = text[hit.start : hit.end]
-        if literal == "<s>":
-            if hit.start > 0 and (text[hit.start - 1].isascii() and text[hit.start - 1].isalnum()) and text[hit.end : hit.end + 1] in tuple(" (>,;&*:\n"):
-                drop.add(index)  # Vec<s>
-                continue
-            waiting = index
-        elif literal == "</s>" and waiting is not None:
-            opener = hits[waiting]
-            inner = text[opener.end : hit.start]
-            whole = not text[: opener.start].strip() and not text[hit.end :].strip() and len(inner) >= WRAPPED_CHARACTERS and _HTML.search(text) is None
-            if inner.strip() and len(inner) <= STRIKE_CHARACTERS and "[INST]" not in inner and not whole:
-                drop |= {waiting, index}
-            waiting = None
-        else:
-            waiting = None
-    return drop
-
-
-def _balanced_answers(text: str, hits: list[Hit]) -> set[int]:
-    """Answer elements in pairs, which prompts ask for; `<response>` only counts as a lone closer at the end, as ERNIE leaves it."""
-    drop: set[int] = set()
-    waiting: dict[str, int] = {}
-    thinking = bool(find(text, "think"))
-    for index, hit in enumerate(hits):
-        literal = text[hit.start : hit.end]
-        name = literal.strip("</>")
-        if name not in _ANSWER_NAMES:
-            continue
-        if not literal.startswith("</"):
-            waiting[name] = index
-            continue
-        opener = waiting.pop(name, None)
-        if opener is not None and not (thinking and name == "answer"):
-            drop |= {opener, index}
-        elif opener is None and name != "answer" and text[hit.end :].strip():
-            drop.add(index)
-    drop |= {index for name, index in waiting.items() if name != "answer"}
-    return drop
 
 
 def _around_json(arguments: str, options: SignalOptions) -> list[Hit]:
