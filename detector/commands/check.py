@@ -48,6 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="what to print (default: %(default)s)")
     parser.add_argument("--every", metavar="DURATION", default="5m", help="distance of the evaluations inside the window (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read (default: %(default)s); the findings do not depend on it")
+    parser.add_argument("--notify", action="store_true", help="one scheduled run: keep incidents in the store and tell the configured receivers")
     parser.add_argument("--show-content", action="store_true", help="show an inert excerpt of one answer per finding (files only)")
     parser.set_defaults(run=run)
 
@@ -59,9 +60,38 @@ def run(args: argparse.Namespace) -> int:
     span = span_of(args.since, args.start, args.end, whole=args.all)
     settings = load_settings(args.config, os.environ)
     rules = rules_of(settings, args.rules)
+    if args.notify:
+        return _notify(settings, rules, span, args)
     report = checked(settings, rules, span, args)
     print_report(report, args.format)
     return report.exit_code
+
+
+def _notify(settings: Settings, rules: Sequence[Rule], span: Span, args: argparse.Namespace) -> int:
+    """One scheduled run: check, advance the incidents, tell; the report is printed as without --notify."""
+    from detector.errors import SourceError
+    from detector.notify.choice import telling_of
+    from detector.report import Report
+    from detector.scheduled import blind_report, run_once
+    from detector.storage.store import Store
+
+    telling = telling_of(settings)
+    store = Store(settings.store, settings.secrets.store_password)
+
+    def look() -> Report:
+        try:
+            return checked(settings, rules, span, args)
+        except SourceError as error:
+            return blind_report(None, error)
+
+    try:
+        done = run_once(look, rules, store, telling, time.time)
+    finally:
+        store.close()
+    print_report(done.report, args.format)
+    for line in (*done.remarks, *done.delivered.failures):
+        print(f"detector: {line}", file=sys.stderr)
+    return done.exit_code
 
 
 def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argparse.Namespace) -> Report:

@@ -56,3 +56,5 @@ class KibanaSettings(Strict):
     """Kibana space that holds the data view."""
     data_view: str | None = None
     """Id or name of the data view; looked up from the index pattern when left out."""
+    id_field: str = "request_id"
+    """Field of the log that holds the request's id."""
