@@ -24,7 +24,7 @@ from detector.formats.envelope import FORMAT, read_envelope
 from detector.formats.envelope_types import decoder, keys_asked, kind_of
 from detector.formats.openai import engine_of
 from detector.formats.openai_message import CUT_ENDS, is_redacted, is_truncated
-from detector.formats.openai_request import conversation, system_text
+from detector.formats.openai_request import conversation, strings, system_text
 from detector.formats.values import decoded, instant
 from detector.formats.wrapping import Peeler
 from detector.record import DEFAULTS, Record
@@ -258,7 +258,7 @@ _SELDOM: dict[str, Callable[[Any], Any]] = {
     "enable_thinking": lambda row: _thinking(row.request.chat_template_kwargs),
     "include_reasoning": lambda row: row.request.include_reasoning,
     "ignore_eos": lambda row: row.request.ignore_eos,
-    "stop": lambda row: (row.request.stop,) if isinstance(row.request.stop, str) else None if row.request.stop is None else tuple(row.request.stop),
+    "stop": lambda row: None if row.request.stop is None else strings(row.request.stop),
     "client_timeout_seconds": lambda row: row.client_timeout_s,
     "ttft_seconds": lambda row: _times(row.response.metrics)[1] if row.ttft_ms is None else row.ttft_ms * 1e-3,
     "queue_seconds": lambda row: _times(row.response.metrics)[0],

@@ -18,7 +18,7 @@ from detector.formats.openai import records_of_body
 from detector.formats.openai_request import request_columns
 
 Count = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)] | None
-Number = Annotated[float, Meta(gt=-(2.0**63), lt=2.0**63)] | None
+Number = Annotated[float, Meta(gt=-(2.0**53), lt=2.0**53)] | None  # whole numbers of that size are the same as floats
 Duration = Annotated[float, Meta(ge=0, lt=2.0**63)] | None
 Epoch = Annotated[int, Meta(ge=1, lt=10**11)]  # seconds; beyond that magnitude decides the unit
 Token = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]

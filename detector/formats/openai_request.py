@@ -69,6 +69,7 @@ def request_columns(body: Any) -> dict[str, Any]:
         "enable_thinking": _thinking(layers),
         "include_reasoning": flag(_first(layers, ("include_reasoning",))),
         "ignore_eos": flag(_first(layers, ("ignore_eos",))),
+        "min_tokens": count(_first(layers, ("min_tokens", "min_new_tokens"))),
         "skip_special_tokens": flag(_first(layers, ("skip_special_tokens",))),
         "system_text": system_text(request),
         "has_suffix": True if request.get("suffix") else None,
@@ -77,7 +78,7 @@ def request_columns(body: Any) -> dict[str, Any]:
     }
     stops = _first(layers, ("stop", "stop_sequences"))
     if stops is not None:
-        columns["stop"] = _strings(stops)
+        columns["stop"] = strings(stops)
     columns["last_role"], columns["user_text"] = conversation(request)
     columns["response_format"], columns["schema_is_empty"] = _shape(layers, request)
     options = tuple(name for name in _GATEWAY_OPTIONS for layer in (*layers, mapping(request.get("litellm_params"))) if flag(layer.get(name)))
@@ -155,11 +156,12 @@ def _has_tools(request: Mapping[str, Any]) -> bool | None:
     return None
 
 
-def _strings(value: Any) -> tuple[str, ...]:
-    value = decoded(value)
-    if isinstance(value, str):
-        return (value,)
-    return tuple(entry for entry in value if isinstance(entry, str)) if isinstance(value, list) else ()
+def strings(value: Any) -> tuple[str, ...]:
+    """One text, or a list of texts (also a list inside a text) as a tuple."""
+    listed = decoded(value)
+    if isinstance(listed, list):
+        return tuple(entry for entry in listed if isinstance(entry, str))
+    return (value,) if isinstance(value, str) else ()
 
 
 def conversation(request: Mapping[str, Any]) -> tuple[str | None, str | None]:
