@@ -28,6 +28,12 @@ _LISTED = re.compile(r"(?:\b(?:and|or|und|oder|et|ou|y|o|e|и|или)|,)[ ,]*$",
 SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,,")
 # Single Hanja that Korean newspapers use as words: countries, parties, before, late, new, female, big …
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
+NEAR = 24  # characters around a word in which a text says that it speaks about it
+_SPOKEN_ABOUT = re.compile(
+    r"\b(?:words?|terms?|means?|meaning|called|phrase|characters?|letters?|symbol|written|spel(?:t|led)|pronounced|known as|palabra|mot|wort|heißt|bedeutet)\b|"
+    r"뜻|의미|단어|글자|낱말|표기|意思|叫做|叫作|称为|写作|读作|という|意味|слово|означает",
+    re.IGNORECASE,
+)
 _NAMING = re.compile("이?(?:라는|라고|란 |라 |라면|라 )")
 _LATIN_INSIDE = re.compile("[а-яё]{2}[a-z]{2,}[а-яё]")  # a Latin stem with a Russian ending begins the word; here the Latin piece is inside
 _HAN, _KANA = (re.compile(f"[{SCRIPTS[name]}]") for name in ("han", "kana"))
@@ -95,19 +101,19 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
 
 def _evidence(text: str, glued: list[Run], between: list[Run], main: str, content: str, user_text: str | None) -> Switch | None:
     weigh = {"ko": _weight_in_korean, "zh": _weight_in_chinese, "ja": _weight_in_japanese, "latin": _weight_in_latin}.get(main, _weight_elsewhere)
-    weight, scripts, places = 0.0, set[str](), 0
+    weight, surest, scripts, places = 0.0, 0.0, set[str](), 0
     if main == "cyrillic" and (mixed := _LATIN_INSIDE.findall(text)):
         weight, places = float(len(mixed)), len(mixed)
         scripts.add("latin")
     for runs_, is_glued in ((glued, True), (between, False)):
         for run in runs_:
-            if _is_asked(run, content, user_text):
+            if _is_asked(run, content, user_text) or _SPOKEN_ABOUT.search(text[max(0, run.start - NEAR) : run.end + NEAR]):
                 continue
             this = weigh(text, run, is_glued)
             if this > 0:
-                weight, places = weight + this, places + 1
+                weight, places, surest = weight + this, places + 1, max(surest, this)
                 scripts.add("han" if run.script == "kana" else run.script)
-    if main == "latin" and weight >= 0.5 and places >= 2 and scripts == {"han"}:
+    if main == "latin" and surest >= 0.5 and places >= 2 and scripts == {"han"}:
         weight = max(weight, 0.5 * places)  # one surely Chinese word makes the others Chinese too
     if weight and len(scripts) >= 2:
         weight += 0.5 * (len(scripts) - 1) + (0.5 if SOUP.search(text) else 0.0)
