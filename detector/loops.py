@@ -160,7 +160,7 @@ def _best_period(buffer: Bytes, begin: int, end: int, lags: NDArray[np.int32], t
                 least = max(least, np.int64(lags[chosen[_LAGS - 1]]) + 1)
     for period in chosen:
         if period > 0:
-            run, run_start, run_end = stretch(buffer, begin, end, period)
+            run, run_start, run_end = stretch(buffer, begin, end, int(period))
             if run > result[RUN] + result[RUN] // 64:  # a multiple of the period must not win by a hair
                 result[RUN], result[LAG], result[RUN_START], result[RUN_END] = run, period, run_start, run_end
 

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 WIDTH = 8  # bytes of a literal that are compared: one machine word
 MARKER_PAIR, ODD_PAIR, WIDE_PAIR = 1, 2, 4  # an anchor, what may begin something odd, a first byte beyond ASCII
 
-# how common a byte is in prose and code, per thousand; other signs count 2
+# how common a byte is in prose and code, per thousand; other signs count 1
 _COMMON = dict(
     zip(b"etaoinshrdlucmfwypvbgkqjxz", (95, 70, 62, 58, 54, 54, 49, 46, 46, 33, 31, 21, 21, 19, 17, 18, 15, 15, 8, 12, 15, 6, 1, 2, 2, 1), strict=True)
-) | {32: 150, 10: 20}
+) | {32: 150, 10: 20, ord("."): 10, ord(","): 10, ord("-"): 2, ord("_"): 4, ord(":"): 4, ord("/"): 2, ord("="): 2}
 _VOWELS = b"aeiouy"
 _CLUSTERS = frozenset(
     b"th sh ch wh ph st nd nt ng nc ns nk nl rd rs rt rk rm rn rc rl ld lt ls lf ll ss tt ff mm nn pp rr cc ct pt "
-    b"ck sc sk sl sm sn sp sw tr pr br cr dr fr gr bl cl fl gl pl mp mb ts ds ks ps ms ws bs gs gh ty ly ry".split()
+    b"ck sc sk sl sm sn sp sw tr pr br cr dr fr gr bl cl fl gl pl mp mb ts ds ks ps ms ws bs gs gh ty ly ry rv nv xt".split()
 )
 
 _ANY = tuple(range(256))
@@ -67,9 +67,13 @@ def _rarity(part: bytes) -> float:
     """A rough frequency of neighbouring bytes: lower is rarer."""
     value = 1.0
     for byte in part:
-        value *= 6 if byte >= 0x80 else 4 if 0x41 <= byte <= 0x5A else 10 if 0x30 <= byte <= 0x39 else _COMMON.get(byte, 2)
+        value *= 6 if byte >= 0x80 else 4 if 0x41 <= byte <= 0x5A else 10 if 0x30 <= byte <= 0x39 else _COMMON.get(byte, 1)
     for left, right in itertools.pairwise(part):
         pair = bytes((left, right))
+        if pair == b"ly":
+            value *= 4  # adverbs
+        if 0x41 <= left <= 0x5A and 0x61 <= right <= 0x7A:
+            value *= 6  # how sentences and names begin
         if pair.isalpha() and pair.islower() and left not in _VOWELS and right not in _VOWELS and pair not in _CLUSTERS:
             value *= 0.1
     return value
