@@ -157,6 +157,8 @@ def _is_due(incident: Incident, now: float, policy: Policy) -> bool:
     """True when a critical incident that nobody acknowledged or snoozed was last told long ago."""
     if incident.state != "firing" or incident.severity != "critical" or incident.acked_by is not None:
         return False
+    if incident.clean_from is not None or incident.blind_since is not None:
+        return False  # it does not fire at this moment, or nobody knows: "still firing" would not be true
     if incident.snoozed_until is not None and incident.snoozed_until > now:
         return False
     return now - (incident.told_at if incident.told_at is not None else incident.since) >= policy.remind
