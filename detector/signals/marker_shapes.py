@@ -29,7 +29,8 @@ class Shape:
 _NAME = r"(?:think(?:ing)?(?:_\w{1,48})?|thoughts?(?:_process)?|reasoning(?:_content)?|reflection|scratch_?pad|(?:inner|internal)_?monologue|cot(?:_budget_reflect)?|思考(?:过程|過程)?|생각|추론)"
 _MODEL = r"(?:qwen|deepseek|minimax|glm|kimi|gemma|gpt|llama|mistral|nemotron|hunyuan|ernie|granite|exaone|seed|longcat|phi|grok|claude|ant|mimo|step|ling)"
 _PREFIX = rf"(?:[A-Za-z][\w.:-]{{0,30}}[_:.\d-]|{_MODEL})"
-_ROLES = r"(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|assistant|user|system|observation|start_header_id|end_header_id|begin_of_text|end_of_text|channel|message|constrain)"
+_ROLES = r"(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|assistant|user|system|observation|start_header_id|end_header_id|begin_of_text|end_of_text)"
+_PIECES = _ROLES[:-1] + "|channel|message|constrain)"
 _NAME_GATES = ("think", "thought", "reasoning", "reflection", "scratch", "monologue", "cot", "思考", "생각", "추론")
 _TOOL = r"(?:tool_calls?|tool_response|tool_results?|tool_use|tool_call_name|function_calls?|functioncall|TOOLCALL|arg_key|arg_value|execute_tool)"
 
@@ -53,8 +54,8 @@ SHAPES: tuple[Shape, ...] = (
     Shape("gemma token", "special", "tool", ("<|", "|>"), re.compile(r"<\|(?:tool(?:_call|_response)?|turn|image|audio|video)>|<(?:tool(?:_call|_response)?|turn|image|audio|video)\|>")),
     Shape("wide token", "special", "turn", ("<｜", "</｜"), re.compile(r"</?｜[^<>\n｜]{1,48}｜[^<>\n]{0,120}>")),
     Shape("dsml", "special", "tool", ("|DSML|",), re.compile(r"</?\|DSML\|[^<>\n]{0,120}>")),
-    Shape("half token", "special", "half", ("<|",), re.compile(rf"<\|{_ROLES}\|?(?![\w|>])")),
-    Shape("half token", "special", "half", ("|>",), re.compile(rf"(?<![<|\w]){_ROLES}\|>")),
+    Shape("half token", "special", "half", ("<|",), re.compile(rf"<\|{_PIECES}\|?(?![\w|>])")),
+    Shape("half token", "special", "half", ("|>",), re.compile(rf"(?<![<|\w]){_PIECES}\|>")),
     Shape("half token", "special", "half", ("|",), re.compile(rf"\|(?<![\w<|]\|){_ROLES}\|(?!\w+\|)>?")),
     Shape("sentence token", "special", "eos", ("<s>", "</s>"), re.compile(r"</?s>")),
     Shape("word token", "special", "pad", ("<",), re.compile(
