@@ -7,6 +7,7 @@ objects come back as objects of sorted arrays without duplicates).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from detector.formats.cut_json import repaired
@@ -139,7 +140,7 @@ def _zipped(columns: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
 def _is_sorted(values: Sequence[Any]) -> bool:
     texts = [compact(value) for value in values]
-    return all(before < after for before, after in zip(texts, texts[1:], strict=False))
+    return all(before < after for before, after in pairwise(texts))
 
 
 def _of_columns(attributes: Mapping[str, Any], prefix: str) -> Messages:

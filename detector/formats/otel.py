@@ -19,7 +19,19 @@ from detector.formats.values import count, decoded, text
 from detector.record import Record
 
 _NO_ANSWER_OPERATIONS = frozenset(
-    ("embeddings", "embedding", "execute_tool", "create_agent", "invoke_agent", "invoke_workflow", "retrieval", "rerank", "plan", "create_memory", "search_memory")
+    (
+        "embeddings",
+        "embedding",
+        "execute_tool",
+        "create_agent",
+        "invoke_agent",
+        "invoke_workflow",
+        "retrieval",
+        "rerank",
+        "plan",
+        "create_memory",
+        "search_memory",
+    )
 )
 _DETAILS = "gen_ai.client.inference.operation.details"
 _CHOICE = "gen_ai.choice"

@@ -1,7 +1,7 @@
 """Spans and log events of OpenTelemetry, whatever exporter and store wrote them: attributes, ids, times, status and span events in one shape.
 
-Storages met: OTLP JSON (key/value lists, unpacked by the wrappings), console exporter, Elasticsearch in the exporter's modes otel, ecs, none and raw, APM Server
-(`labels.*` and `numeric_labels.*` with underscores), Jaeger's tag lists, columns of ClickHouse, Phoenix rows; dotted, nested or as JSON in a text.
+Storages met: OTLP JSON (key/value lists, unpacked by the wrappings), console exporter, Elasticsearch in the exporter's modes otel, ecs, none and raw, APM
+Server (`labels.*` and `numeric_labels.*` with underscores), Jaeger's tag lists, columns of ClickHouse, Phoenix rows; dotted, nested or as JSON in a text.
 Sources: collector-contrib exporter/elasticsearchexporter README and its encoders, opentelemetry-sdk console exporters, Elastic APM "Attributes and labels".
 """
 
@@ -99,7 +99,9 @@ def telemetry(body: Mapping[str, Any]) -> Telemetry:
     given = found.attributes
     found.name = _word(body, "name", "Name", "span.name", "transaction.name", "operationName", "SpanName") or ""
     found.event = _word(body, "event_name", "eventName", "EventName") or text(given.get("event_name")) or None
-    found.scope = _word(body, "scope.name", "instrumentationScope.name", "instrumentation_scope.name", "InstrumentationScope.name", "Scope.name", "ScopeName") or ""
+    found.scope = (
+        _word(body, "scope.name", "instrumentationScope.name", "instrumentation_scope.name", "InstrumentationScope.name", "Scope.name", "ScopeName") or ""
+    )
     found.trace_id = _hex(get(body, "trace_id", "traceId", "trace.id", "TraceId", "traceID", "context.trace_id"))
     found.span_id = _hex(get(body, "span_id", "spanId", "span.id", "SpanId", "spanID", "context.span_id", "transaction.id"))
     found.body = _body(body)

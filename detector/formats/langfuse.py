@@ -1,0 +1,275 @@
+"""Langfuse: observations from its API, UI and blob exports, alone, in pages, or inside their trace. Only observations of a model's call are answers.
+
+There is no finish reason of its own: it is looked for in `output` and in `metadata`. Sources: langfuse/langfuse fern definition commons (Observation), blob
+storage export (observations, observations_v2), langfuse#6517 (texts that an attribute limit cut).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC
+from typing import Any
+
+from detector.formats.base import Document, Format, Json, Outcome, Rejected
+from detector.formats.cut_json import repaired
+from detector.formats.finish_reason import NOTHING, Reason, reasons
+from detector.formats.genai_columns import records
+from detector.formats.genai_messages import Messages, mark_cut, output_messages, turn_columns
+from detector.formats.openai import error_columns, is_body, records_of_body
+from detector.formats.openai_request import request_columns
+from detector.formats.paths import get
+from detector.formats.values import compact, count, decoded, instant, mapping, seconds, text
+from detector.record import Record
+
+_TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
+_STARTS = ("startTime", "start_time")
+_REASONS = (
+    "finish_reason",
+    "finishReason",
+    "finish_reasons",
+    "attributes.gen_ai.response.finish_reasons",
+    "attributes.gen_ai.completion.0.finish_reason",
+    "attributes.llm.finish_reason",
+    "gen_ai.response.finish_reasons",
+    "response_metadata.finish_reason",
+    "stop_reason",
+)
+_CODE = re.compile(r"\b(?:Error code|status(?: code)?):? ?(\d{3})\b", re.IGNORECASE)
+
+NO_GENERATION = "observation that is no call of a model"
+
+
+def _recognise(body: Json) -> str | None:
+    if not isinstance(body, dict):
+        return None
+    if _is_observation(body):
+        return f"a Langfuse observation of type {str(body['type']).upper()}"
+    return "Langfuse observations in a page or a trace" if _inside(body) else None
+
+
+def _is_observation(body: Any) -> bool:
+    if not isinstance(body, dict) or str(body.get("type", "")).upper() not in _TYPES or not any(key in body for key in _STARTS):
+        return False
+    return any(key in body for key in ("traceId", "trace_id", "parentObservationId", "parent_observation_id")) or {"input", "output", "level"} <= body.keys()
+
+
+def _inside(body: Mapping[str, Any]) -> list[Any]:
+    """Observations of a page of the API, or of a trace."""
+    for key in ("observations", "data"):
+        listed = decoded(body.get(key)) if key in body else None
+        if isinstance(listed, list) and any(_is_observation(entry) for entry in listed[:5]):
+            return listed
+    return []
+
+
+def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    for document in documents:
+        body = document.body if isinstance(document.body, dict) else {}
+        for observation in _inside(body) or [body]:
+            if isinstance(observation, dict) and _is_generation(observation):
+                yield from _records(observation, document.envelope, body)
+            else:
+                yield Rejected(document, NO_GENERATION, ignored=True)
+
+
+def _is_generation(observation: Mapping[str, Any]) -> bool:
+    return str(observation.get("type", "GENERATION")).upper() == "GENERATION"
+
+
+def _first(observation: Mapping[str, Any], *keys: str) -> Any:
+    for key in keys:
+        value = observation.get(key)
+        if value is not None and value != "":
+            return value
+    return None
+
+
+def _records(observation: Mapping[str, Any], envelope: Mapping[str, Any], trace: Mapping[str, Any]) -> list[Record]:
+    output, cut = _output(observation)
+    metadata = decoded(observation.get("metadata"))
+    failure = _failure(observation)
+    base: dict[str, Any] = {
+        **{name: value for name, value in envelope.items() if value is not None},
+        **_asked(observation),
+        **_times(observation),
+        **_usage(observation),
+        **failure,
+        "record_id": text(observation.get("id")),
+        "trace_id": text(_first(observation, "traceId", "trace_id")),
+        "model": text(_first(observation, "providedModelName", "provided_model_name", "model", "internalModel")),
+        "session": text(_first(observation, "sessionId", "session_id")) or text(trace.get("sessionId")),
+        "user": text(_first(observation, "userId", "user_id")) or text(trace.get("userId")),
+    }
+    base = {name: value for name, value in base.items() if value is not None}
+    if is_body(output):
+        made = records_of_body(output, base)
+    else:
+        messages = _messages(output, observation, failed=bool(failure))
+        made = records(base, messages.choices, _reasons(messages, metadata))
+    for record in made:
+        if record.finish_reason is None:
+            _take_reason(record, _of_metadata(metadata), len(made))
+        record.request_id = record.request_id or record.record_id
+        record.model = base.get("model") or record.model
+    if cut and made:
+        states = {name: getattr(made[-1], name) for name in ("content_state", "reasoning_state", "tool_calls")}
+        mark_cut(states)
+        made[-1].content_state, made[-1].reasoning_state = states["content_state"], states["reasoning_state"]
+    return made
+
+
+def _take_reason(record: Record, found: Sequence[Reason], size: int) -> None:
+    at = record.choice_index if len(found) == size and 0 <= record.choice_index < size else 0
+    if len(found) in (1, size):
+        record.finish_reason, record.finish_reason_raw = found[at].canonical, found[at].raw
+        record.finish_reason_source = "engine" if found[at].raw else None
+
+
+def _output(observation: Mapping[str, Any]) -> tuple[Any, bool]:
+    """The output, decoded; True where its JSON was cut in the middle."""
+    output = decoded(observation.get("output"))
+    if isinstance(output, str) and output.lstrip()[:1] in ("{", "["):
+        whole = repaired(output)
+        if isinstance(whole, (dict, list)) and whole:
+            return whole, True
+    return output, False
+
+
+def _messages(output: Any, observation: Mapping[str, Any], *, failed: bool) -> Messages:
+    """The answer in any of the shapes that SDKs write: text, a message, messages with parts, LangChain's generations, an object that is the answer itself."""
+    if output is None or (failed and output == ""):
+        return Messages([{}], [None])
+    if isinstance(output, str):
+        return Messages([turn_columns({"content": output})], [None])
+    if isinstance(output, dict):
+        generations = output.get("generations")
+        if isinstance(generations, list) and generations:
+            return _generations(generations)
+        message = mapping(output.get("message")) or output
+        if message.keys() & {"role", "content", "tool_calls", "parts", "reasoning_content"}:
+            found = {key: value for key, value in message.items() if key != "additional_kwargs"}
+            found = {**mapping(message.get("additional_kwargs")), **found}
+            raw = output.get("finish_reason", message.get("finish_reason", mapping(message.get("response_metadata")).get("finish_reason")))
+            return Messages([turn_columns(found)], [raw])
+        if isinstance(output.get("completion"), str):
+            return Messages([turn_columns({"content": output["completion"]})], [output.get("finish_reason")])
+        return Messages([turn_columns({"content": compact(output)})], [None])
+    listed = output_messages({"gen_ai_output_messages": output}) if isinstance(output, list) and any(isinstance(entry, dict) for entry in output) else None
+    return listed if listed is not None else Messages([turn_columns({"content": compact(output)})], [None])
+
+
+def _generations(generations: list[Any]) -> Messages:
+    flat = [entry for group in generations for entry in (group if isinstance(group, list) else [group]) if isinstance(entry, dict)]
+    choices = [turn_columns(mapping(mapping(entry.get("message")).get("kwargs")) or {"content": entry.get("text")}) for entry in flat]
+    return Messages(choices or [{}], [mapping(entry.get("generation_info")).get("finish_reason") for entry in flat] or [None])
+
+
+def _reasons(messages: Messages, metadata: Any) -> list[Reason]:
+    own = [(reasons(raw) or [NOTHING])[0] for raw in messages.reasons]
+    if all(found.canonical is None for found in own):
+        given = _of_metadata(metadata)
+        return given if len(given) == len(own) else given * len(own) if len(given) == 1 else own
+    return own
+
+
+def _of_metadata(metadata: Any) -> list[Reason]:
+    return reasons(get(metadata, *_REASONS)) if isinstance(metadata, dict) else []
+
+
+def _asked(observation: Mapping[str, Any]) -> dict[str, Any]:
+    parameters = mapping(_first(observation, "modelParameters", "model_parameters"))
+    asked = decoded(observation.get("input"))
+    if isinstance(asked, list):
+        asked = {"messages": asked}
+    elif isinstance(asked, str):
+        asked = {"prompt": asked}
+    return request_columns(
+        {**(asked if isinstance(asked, dict) else {}), **{key: value for key, value in parameters.items() if value not in ("inf", "Infinity")}}
+    )
+
+
+def _times(observation: Mapping[str, Any]) -> dict[str, Any]:
+    """Times without a zone are UTC: blob exports leave it out."""
+    start = instant(_first(observation, *_STARTS), None, UTC)
+    end = instant(_first(observation, "endTime", "end_time"), None, UTC)
+    first = instant(_first(observation, "completionStartTime", "completion_start_time"), None, UTC)
+    columns: dict[str, Any] = {"timestamp": start}
+    if start is not None and end is not None and end >= start:
+        columns["latency_seconds"] = end - start
+    else:
+        columns["latency_seconds"] = seconds(_first(observation, "latency"))
+    if start is not None and first is not None and first >= start:
+        columns["ttft_seconds"] = first - start
+    else:
+        columns["ttft_seconds"] = seconds(_first(observation, "timeToFirstToken", "time_to_first_token"))
+    return columns
+
+
+def _usage(observation: Mapping[str, Any]) -> dict[str, Any]:
+    details = mapping(_first(observation, "usageDetails", "usage_details"))
+    old = mapping(observation.get("usage"))
+    return {
+        "prompt_tokens": count(
+            _any(details, "input", "prompt_tokens", "input_tokens")
+            if details
+            else _any(old, "input", "promptTokens", "prompt_tokens", "inputTokens") or _first(observation, "promptTokens", "inputTokens", "inputUsage")
+        ),
+        "completion_tokens": count(
+            _any(details, "output", "completion_tokens", "output_tokens")
+            if details
+            else _any(old, "output", "completionTokens", "completion_tokens", "outputTokens")
+            or _first(observation, "completionTokens", "outputTokens", "outputUsage")
+        ),
+        "reasoning_tokens": count(
+            _any(
+                details,
+                "output_reasoning_tokens",
+                "output_reasoning",
+                "reasoning_tokens",
+                "reasoning",
+                "completion_details.reasoning",
+                "completion_tokens_details.reasoning_tokens",
+            )
+        ),
+        "cached_tokens": count(
+            _any(details, "input_cached_tokens", "input_cache_read", "cache_read_input_tokens", "cached_tokens", "prompt_details.cache_read")
+        ),
+    }
+
+
+def _any(holder: Mapping[str, Any], *names: str) -> Any:
+    return get(holder, *names)
+
+
+def _failure(observation: Mapping[str, Any]) -> dict[str, Any]:
+    """Level ERROR with its reason as prose; `DEFAULT` and `WARNING` are no failures."""
+    if str(observation.get("level", "")).upper() != "ERROR":
+        return {}
+    message = text(_first(observation, "statusMessage", "status_message"))
+    columns = {"error_type": "error", **error_columns(message)}
+    code = _CODE.search(message, 0, 2000) if message else None
+    if code is not None and 400 <= int(code[1]) < 600:
+        columns["status_code"] = int(code[1])
+    return columns
+
+
+FORMAT = Format(
+    name="langfuse",
+    title="Langfuse observations (API, UI export, blob export)",
+    sees=(
+        "text, reasoning and tool calls where the SDK recorded them",
+        "token counts, duration, time to the first token",
+        "errors as prose",
+        "caps in modelParameters",
+    ),
+    blind=("finish reasons, unless output or metadata holds one", "HTTP status", "pod and deployment"),
+    recognise=_recognise,
+    read=_read,
+    rank=25,
+    lines=False,
+    trust="whatever the SDK put into output or metadata; inferred from token counts where there is none",
+    units="times ISO 8601 (UTC where no zone stands); latency and timeToFirstToken in seconds",
+    raw_text=False,
+    inferred=("length_cutoff",),
+)
