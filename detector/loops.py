@@ -216,7 +216,7 @@ def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) 
     if size < _SITES_SAME * _SITE + _SEEN:
         return False
     slots, shift = 512, np.uint64(55)
-    while slots < 2 * size and slots < len(sites):
+    while slots < size and slots < len(sites):
         slots *= 2
         shift -= np.uint64(1)
     sites[:slots] = 0
