@@ -21,7 +21,7 @@ _UNIT_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "m":
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h)\s*")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,3})?\s*")
 _ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-_HEX_ESCAPE = re.compile(r"\\x([0-9A-Fa-f]{2})|\\.", re.DOTALL)
+_HEX_ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\.", re.DOTALL)
 _FRACTION = re.compile(r"([.,]\d{6})\d+")  # nanoseconds: more digits than a datetime holds
 
 
@@ -134,10 +134,10 @@ def _without_hex_escapes(stripped: str | bytes, value: Any) -> Any:
 
 
 def _json_escape(match: re.Match[str]) -> str:
-    if match[1] is None:  # an escaped backslash: what follows is text
+    if match[1] is None:  # an escaped backslash, say: what follows is text
         return match[0]
-    character = chr(int(match[1], 16))
-    return "\\" + character if character in '"\\' else f"\\u{ord(character):04x}"
+    octets = bytes.fromhex(match[1].replace("\\x", ""))
+    return json.dumps(octets.decode("utf-8", "replace"))[1:-1]
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
