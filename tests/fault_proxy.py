@@ -8,10 +8,11 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -53,6 +54,14 @@ class FaultProxy:
     seen: list[Asked] = field(default_factory=list)
 
 
+def _copy(source: socket.socket, sink: socket.socket) -> None:
+    with suppress(OSError):
+        while block := source.recv(65536):
+            sink.sendall(block)
+    with suppress(OSError):
+        sink.shutdown(socket.SHUT_WR)
+
+
 @contextmanager
 def fault_proxy(target: str) -> Iterator[FaultProxy]:
     """A running proxy in front of `target`."""
@@ -69,12 +78,16 @@ def fault_proxy(target: str) -> Iterator[FaultProxy]:
             if headers.pop("content-encoding", "") == "gzip":
                 body = gzip.decompress(body)
                 headers["content-length"] = str(len(body))
-            asked = Asked(self.command, self.path, headers, body)
+            path = self.path
+            if path.startswith("http://"):  # asked as a forward proxy: the whole address stands in the request
+                path = "/" + path.split("/", 3)[3]
+                headers["x-was-absolute"] = "1"
+            asked = Asked(self.command, path, headers, body)
             proxy.seen.append(asked)
 
             def forward() -> Answer:
                 connection = http.client.HTTPConnection(upstream.hostname or "", upstream.port, timeout=60)
-                passed = {name: value for name, value in asked.headers.items() if name not in ("host", "connection", "accept-encoding")}
+                passed = {name: value for name, value in asked.headers.items() if name not in ("host", "connection", "accept-encoding", "x-was-absolute")}
                 connection.request(asked.method, asked.path, asked.body or None, passed)
                 response = connection.getresponse()
                 body = response.read()
@@ -94,6 +107,19 @@ def fault_proxy(target: str) -> Iterator[FaultProxy]:
             self.wfile.write(answer.body if answer.cut is None else answer.body[: answer.cut])
             if answer.cut is not None:
                 self.close_connection = True
+
+        def do_CONNECT(self) -> None:
+            """A tunnel: bytes go both ways, unseen."""
+            proxy.seen.append(Asked(self.command, self.path, {}, b""))
+            host, _, port = self.path.rpartition(":")
+            with socket.create_connection((host, int(port))) as far:
+                self.send_response(200)
+                self.end_headers()
+                back = threading.Thread(target=_copy, args=(far, self.connection), daemon=True)
+                back.start()
+                _copy(self.connection, far)
+                back.join()
+            self.close_connection = True
 
         do_GET = do_POST = do_DELETE = do_HEAD = _serve  # noqa: N815  # names that the standard library asks for
 

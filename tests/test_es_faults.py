@@ -276,6 +276,22 @@ def test_the_second_address_serves_when_the_first_is_dead(proxy: FaultProxy, hea
     assert _rows(seen) == _rows(healthy)
 
 
+class _ThroughProxy(Connection):
+    """Loopback never goes through a proxy; here it must."""
+
+    def proxy_for(self, url: str) -> str | None:
+        return self.proxy
+
+
+def test_a_forward_proxy_is_used(proxy: FaultProxy, node: Node, healthy: Observation) -> None:
+    proxy.seen.clear()
+    connection = _ThroughProxy(urls=(node.url,), proxy=proxy.url)
+    seen = observe(ClusterSource(lambda: open_cluster(connection, INDEX, lambda _: None), window=WINDOW), WANTED, SignalOptions())
+    assert _rows(seen) == _rows(healthy)
+    assert proxy.seen
+    assert all("x-was-absolute" in asked.headers for asked in proxy.seen)
+
+
 def test_nobody_answers() -> None:
     with socket.socket() as closed:
         closed.bind(("127.0.0.1", 0))

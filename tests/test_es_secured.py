@@ -18,6 +18,7 @@ from detector.sources.elasticsearch import ClusterSource
 from detector.sources.es_cluster import Cluster, ClusterError, open_cluster
 from detector.sources.es_connection import Connection, authorization, connection, split_url
 from tests.es_index import MAPPINGS, WINDOW, create, fill
+from tests.fault_proxy import fault_proxy
 from tests.llm_log import documents
 from tests.nodes.nodes import ADMIN, BLIND, READER, Node
 
@@ -128,6 +129,29 @@ def test_a_server_that_can_not_be_trusted(log: Node, wrong: str, tmp_path: Path)
         pytest.fail(f"{caught.value.kind}: {caught.value}")
     assert caught.value.kind == "tls"
     assert "fingerprint" in caught.value.remedy
+
+
+class _ThroughProxy(Connection):
+    """Loopback never goes through a proxy; here it must."""
+
+    def proxy_for(self, url: str) -> str | None:
+        return self.proxy
+
+
+def test_trust_is_checked_through_a_tunnel(log: Node) -> None:
+    digest = hashlib.sha256(_certificate(log)).hexdigest()
+    with fault_proxy("http://127.0.0.1:9") as proxy:  # only its tunnel is used
+        for trust, good in (({"ca_file": log.ca}, True), ({"fingerprint": digest}, True), ({}, False), ({"fingerprint": "ab" * 32}, False)):
+            reached = _ThroughProxy(urls=(log.url,), authorization=_basic(READER), proxy=proxy.url, **trust)
+            if good:
+                cluster = open_cluster(reached, INDEX, lambda _: None)
+                assert cluster.search({"size": 0}, what="documents")["_shards"]["total"] == 1
+                cluster.close()
+            else:
+                with pytest.raises(ClusterError) as caught:
+                    open_cluster(reached, INDEX, lambda _: None)
+                assert caught.value.kind == "tls"
+        assert {asked.method for asked in proxy.seen} == {"CONNECT"}
 
 
 def test_verification_can_be_switched_off(log: Node) -> None:

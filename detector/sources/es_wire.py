@@ -215,23 +215,27 @@ def _proxy_node(connection: Connection) -> Any:
     class ProxyNode(base):  # type: ignore[misc]  # elastic_transport's class is looked up when needed, to keep this import out of start-up
         def __init__(self, config: Any) -> None:
             super().__init__(config)
-            proxy = connection.proxy_for(f"{config.scheme}://{config.host}:{config.port}")
-            if proxy:
-                pool: Any = self.pool
-                extra = {}
-                if config.scheme == "https":
-                    extra = {
-                        "ssl_context": pool.conn_kw.get("ssl_context"),
-                        "assert_fingerprint": pool.assert_fingerprint,
-                        "assert_hostname": pool.assert_hostname,
-                        "ca_certs": pool.ca_certs,
-                        "cert_reqs": pool.cert_reqs,
-                    }
-                parts = urlsplit(proxy)
-                auth = f"{parts.username}:{parts.password or ''}" if parts.username else None
-                bare = f"{parts.scheme}://{parts.hostname}:{parts.port or 3128}"
-                manager = urllib3.ProxyManager(bare, proxy_headers=urllib3.make_headers(proxy_basic_auth=auth) if auth else None)
-                self.pool = manager.connection_from_host(config.host, config.port, config.scheme, pool_kwargs=manager.connection_pool_kw | extra)
+            address = f"{config.scheme}://{config.host}:{config.port}"
+            proxy = connection.proxy_for(address)
+            self._manager: Any = None
+            if proxy is None:
+                return
+            direct: Any = vars(self)["pool"]  # typed by no stub; it says how the server is to be trusted
+            trust: dict[str, Any] = {}
+            if config.scheme == "https":
+                trust = {name: getattr(direct, name) for name in ("assert_hostname", "ca_certs", "cert_reqs")}
+                trust |= {"ssl_context": direct.conn_kw.get("ssl_context"), "assert_fingerprint": config.ssl_assert_fingerprint}
+            parts = urlsplit(proxy)
+            credentials = urllib3.make_headers(proxy_basic_auth=f"{parts.username}:{parts.password or ''}") if parts.username else None
+            self._manager = urllib3.ProxyManager(f"{parts.scheme}://{parts.hostname}:{parts.port or 3128}", proxy_headers=credentials, **trust)
+            self.pool = self._manager
+            self._path_prefix = address + self.path_prefix  # a proxy wants the whole address
+
+        def close(self) -> None:
+            if self._manager is None:
+                super().close()
+            else:
+                self._manager.clear()
 
     return ProxyNode
 
@@ -242,7 +246,7 @@ def _why(error: Exception) -> str:
     causes = getattr(error, "errors", None)
     if causes and isinstance(causes[0], BaseException):
         inner = causes[0]
-    text = str(inner)
+    text = f"{error} {inner}"
     for known in (
         "certificate verify failed",
         "Fingerprints did not match",
