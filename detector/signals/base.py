@@ -30,7 +30,8 @@ class SignalOptions:
     """What a site may set about its answers (configuration `signals:`).
 
     `think_markers`: further end-of-thinking strings (vLLM `reasoning_end_str`, home-made tags); `small_cap_tokens`: a requested cap below
-    this many tokens is taken as meant (classifier, probe, keyboard); 16 itself is a server's default; `quiet_think_leak`: gateway merges reasoning into content on purpose.
+    this many tokens is taken as meant (classifier, probe, keyboard; 16 itself is a server's default); `quiet_think_leak`: gateway merges
+    reasoning into content on purpose.
     """
 
     think_markers: tuple[str, ...] = ()
