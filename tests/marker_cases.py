@@ -66,7 +66,7 @@ _PIECES = st.sampled_from(
     [marker.literal for marker in MARKERS]
     + ["`", "```", "```python\n", '"', "'", "“", "”", "(", ")", "\n", "\n\n", "    ", "- ", "| ", ": ", ", ", "\\", "<", ">", "|", "[", "]", "/", "&lt;", "**"]
     + ["the ", "tag", " token", "thought", "analysis", "assistantfinal", "Here is my thought process:", "Here is my response:"]
-    + ["태그", "를 ", "标签", "は", "and ", "…", "call:f{", "commentary to=functions.f", "functools[{"]
+    + ["태그", "를 ", "标签", "は", "and ", "…", "call:f{", "commentary to=functions.f", "functools[{", "functions.f:0{", "f{}", "<!-- ", " -->"]
     + ['{"name": "f", "arguments": {}}', "[f(a=1)]"]
     + ["think", "</thi", "<|im_end", "|im_end|>", "M2_7think>", "<p>", "</p>", "x", "Yes.", " is ", "</ think >", "\ud800", "\u200b", "\x00"]
 )

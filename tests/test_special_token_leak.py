@@ -13,7 +13,7 @@ from detector.record import Record
 from detector.signals.base import SignalOptions
 from detector.signals.special_token_leak import SIGNAL, candidates, judge
 from tests.marker_cases import RECORDS, make, records_of, shared, wrongly_judged
-from tests.test_think_leak import held
+from tests.test_think_leak import holds
 
 NONE = SignalOptions()
 NAME = "special_token_leak"
@@ -98,7 +98,7 @@ def test_candidates_hold_every_flagged_row(records: list[Record]) -> None:
 @settings(max_examples=200, deadline=None)
 def test_a_store_can_filter_by_pieces(record: Record) -> None:
     if judge(record, NONE) is not None:
-        assert any(held(record, condition.column, condition.value) for (condition,) in SIGNAL.push_down.candidates)
+        assert any(all(holds(record, condition) for condition in conditions) for conditions in SIGNAL.push_down.candidates)
 
 
 @pytest.mark.shared

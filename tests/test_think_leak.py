@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from detector.batch import Batch
 from detector.record import Record
-from detector.signals.base import SignalOptions
+from detector.signals.base import SignalOptions, Where
 from detector.signals.marker_shapes import find
 from detector.signals.markers import MARKERS
 from detector.signals.think_leak import SIGNAL, candidates, judge
@@ -117,12 +117,14 @@ def test_candidates_hold_every_flagged_row(records: list[Record]) -> None:
 @settings(max_examples=200, deadline=None)
 def test_a_store_can_filter_by_pieces(record: Record) -> None:
     if judge(record, NONE) is not None:
-        assert any(held(record, condition.column, condition.value) for (condition,) in SIGNAL.push_down.candidates)
+        assert any(all(holds(record, condition) for condition in conditions) for conditions in SIGNAL.push_down.candidates)
 
 
-def held(record: Record, column: str, piece: str) -> bool:
-    value = getattr(record, column)
-    return piece in value if isinstance(value, str) else any(piece in text for text in value or ())
+def holds(record: Record, condition: Where) -> bool:
+    value = getattr(record, condition.column)
+    if condition.op == "in":
+        return value in condition.value
+    return condition.value in value if isinstance(value, str) else any(condition.value in text for text in value or ())
 
 
 @pytest.mark.shared

@@ -36,6 +36,7 @@ _CODE_AFTER_MARKS = re.compile(
 
 # Granite 3.2's reasoning parser in vLLM takes exactly these sentences, "Here is" or "Here's".
 _PROSE_OPEN = re.compile(r"\s{0,8}Here(?: is|'s|’s) my thought process:")
+_ASKS_FOR_THINKING = re.compile(r"(?i)thought process|thinking process|thinking steps|step by step|show your (?:thinking|reasoning)|think(?:ing)? out loud")
 _PROSE_CLOSE = re.compile(r"Here(?: is|'s|’s) my response:")
 
 
@@ -107,7 +108,7 @@ def prose_marker(content: str, record: Record) -> int | None:
     opened = _PROSE_OPEN.match(content)
     if opened is None:
         return None
-    if record.user_text is not None and "thought process:" in record.user_text:
+    if record.user_text is not None and _ASKS_FOR_THINKING.search(record.user_text) is not None:
         return None
     closed = _PROSE_CLOSE.search(content, opened.end())
     if closed is not None:

@@ -17,6 +17,8 @@ def is_wrapped(before: str, after: str) -> bool:
     left, right = before.rstrip(" \t"), after.lstrip(" \t")
     if not left or not right:
         return False
+    if left.endswith("<!--"):
+        return True
     closing = _QUOTES.get(left[-1]) or _BRACKETS.get(left[-1])
     if closing is not None:
         return right[0] in closing

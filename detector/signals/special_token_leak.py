@@ -50,7 +50,7 @@ _SUBTYPES: dict[Role, str] = {
     "answer": "answer_wrapper",
     "half": "half_token",
 }
-_CALL_PIECES = (")]", '"name"', "call:", "functools[", "default_api.", "```tool_")
+_CALL_PIECES = (")]", '"name"', "call:", "functools[", "default_api.", "```tool_", "functions.")
 _RAW_MARKUP = frozenset({"tool", "answer"})  # what the parsers, not the tokenizer, take out
 MOST_LEAKS = 32
 
@@ -111,7 +111,7 @@ def _leaks_of(content: str, record: Record, options: SignalOptions) -> list[Hit]
     hits = _special(content, options)
     if not hits:
         return []
-    values = string_values(content) if content.lstrip()[:1] in ("{", "[") else None
+    values = string_values(content) if content.lstrip()[:1] in ("{", "[", '"') else None
     if values is None:
         return _leaks(content, hits, record)
     for value in values:
@@ -189,7 +189,7 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     if batch.knows("has_tools"):
         columns = (batch.column(name) for name in ("has_tools", "tool_calls", "content"))
         for row, (tools, calls, content) in enumerate(zip(*columns, strict=True)):
-            if tools and not calls and content and any(piece in content for piece in _CALL_PIECES):
+            if tools and not calls and content and (content[-1] in "} \n" or any(piece in content for piece in _CALL_PIECES)):
                 found.add(row)
     found.update(row for row, text in enumerate(batch.column("content")) if text and text[:24].lstrip().startswith("commentary"))
     if options.special_tokens:
@@ -226,8 +226,9 @@ SIGNAL = Signal(
     judge=judge,
     candidates=candidates,
     push_down=PushDown(
-        candidates=tuple(
-            (Where(column, "contains", piece),) for column in ("content", "reasoning", "tool_calls", "tool_arguments") for piece in SPECIAL_CONTAINS
+        candidates=(
+            *((Where(column, "contains", piece),) for column in ("content", "reasoning", "tool_calls", "tool_arguments") for piece in SPECIAL_CONTAINS),
+            (Where("has_tools", "in", (True,)), Where("content", "contains", "{")),  # a bare call holds no token at all
         )
     ),
 )

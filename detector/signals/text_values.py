@@ -24,12 +24,12 @@ def is_marker_alone(value: str, hits: list[Hit]) -> bool:
 
 
 def string_values(text: str) -> list[str] | None:
-    """String values (and keys) of a JSON object or array; None where the text is no such JSON."""
+    """String values (and keys) of a JSON object or array, or the text that a JSON string holds (encoded twice); None where the text is no such JSON."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(value, (dict, list)):
+    if not isinstance(value, (dict, list, str)):
         return None
     found: list[str] = []
     waiting: list[object] = [value]

@@ -71,7 +71,7 @@ def _judge_content(record: Record, options: SignalOptions) -> Flag | None:
     custom = _custom(content, options)
     hits = find(content, "think")
     if hits or custom:
-        values = string_values(content) if content.lstrip()[:1] in ("{", "[") else None
+        values = string_values(content) if content.lstrip()[:1] in ("{", "[", '"') else None
         if values is not None:
             for value in values:
                 if is_marker_alone(value, find(value, "think")):

@@ -11,7 +11,13 @@ from detector.signals.code_spans import CodeSpans
 LONGEST_CALL = 4000  # characters at the end of an answer in which a call is looked for
 _PYTHONIC = re.compile(r"(?:^|(?<=[\n.!?:。]))[ \t]*\[[ \t]*([A-Za-z_][\w.]{0,80}\([^\n]{0,2000}\))[ \t]*\]\s*\Z")
 _PYTHONIC_ARGUMENTS = re.compile(r"[A-Za-z_][\w.]{0,80}\((?:\s*\)|\s*[A-Za-z_]\w{0,60}\s*=\s*\S)")
-_NAMED = re.compile(r"functools\[\s*\{|(?:^|\n)\s*call:[A-Za-z_][\w.-]{0,80}\{|print\(default_api\.\w")  # Phi-4 mini, Gemma 4 without its tokens, Gemini
+# Phi-4 mini; Gemma 4, Gemini and Kimi without their tokens.
+_NAMED = re.compile(
+    r"functools\[\s*\{|(?:^|\n)\s*call:[A-Za-z_][\w.-]{0,80}\{|print\(default_api\.\w|(?:^|\n)\s*functions\.[A-Za-z_]\w{0,80}:\d{1,3}\s{0,4}\{"
+)
+    r"functools\[\s*\{|(?:^|\n)\s*call:[A-Za-z_][\w.-]{0,80}\{|print\(default_api\.\w|(?:^|\n)\s*functions\.[A-Za-z_]\w{0,80}:\d{1,3}\s{0,4}\{"
+)  # Phi-4 mini, Gemma 4 without its tokens, Gemini, Kimi without its tokens
+_BARE = re.compile(r"\s{0,8}([A-Za-z_][\w.-]{2,80})\s{0,4}(?=\{)")
 _HARMONY = re.compile(r"(?:\A\s*|assistant)commentary[ \t]?to=functions\.\w|(?:\A|\s)to=functions\.\w+[ \t]?(?:<\||code|json|\{)")
 _FENCE = re.compile(r"^```(?:tool_code|tool_calls?|tool_use)[ \t]*$", re.M)
 
@@ -28,9 +34,12 @@ def call_as_text(content: str, record: Record) -> tuple[str, int] | None:
         match = _FENCE.search(content)
         if match is not None:
             return "fenced tool call", match.start()
-    match = _NAMED.search(content) if "functools[" in content or "call:" in content or "default_api." in content else None
+    match = _NAMED.search(content) if "functools[" in content or "call:" in content or "default_api." in content or "functions." in content else None
     if match is not None and not _coded(content, match.start()):
         return "named call", match.start()
+    place = _bare_call(content)
+    if place is not None:
+        return "bare call", place
     tail_start = max(0, len(content) - LONGEST_CALL)
     tail = content[tail_start:]
     stripped = tail.rstrip()
@@ -52,6 +61,18 @@ def call_as_text(content: str, record: Record) -> tuple[str, int] | None:
         if place is not None and not _coded(content, tail_start + place):
             return "JSON call", tail_start + place
     return None
+
+
+def _bare_call(content: str) -> int | None:
+    """A function's name and a JSON object, and nothing else: Mistral and GLM-4 calls that lost their tokens."""
+    match = _BARE.match(content) if content.rstrip().endswith("}") and len(content) < LONGEST_CALL else None
+    if match is None:
+        return None
+    try:
+        value = json.loads(content[match.end() :])
+    except (ValueError, RecursionError):
+        return None
+    return match.start(1) if isinstance(value, dict) else None
 
 
 def _json_call(tail: str) -> int | None:
