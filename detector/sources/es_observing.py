@@ -133,7 +133,7 @@ class Observing:
         if whole:
             yield whole, 1.0
         for one in rest:
-            yield [one], self.read_at_most / counts[one.signal]
+            yield [one], min(1.0, self.read_at_most / counts[one.signal])
 
     def _candidates(self, stretch: Window, plan: Plan, group: list[SignalPlan], share: float, cells: Sequence[Cell], documents: int) -> None:
         """Fetch and judge candidates; their flags over the cluster's denominators."""

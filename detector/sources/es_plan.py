@@ -14,6 +14,7 @@ from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_columns import Column, learn
 from detector.sources.es_counting import Key, profiles, text_of
 from detector.sources.es_fields import FieldInfo
+from detector.sources.es_flags import flagged
 from detector.sources.es_looking import SOURCE, View, found_again, second_look
 from detector.sources.es_paging import Query, all_of, any_of, within
 from detector.sources.es_query import ALL, Translator
@@ -191,7 +192,12 @@ def _plan_signals(
 ) -> None:
     queries: dict[str, Query] = {}
     reasons: dict[str, str] = {}
+    hows: dict[str, str] = {}
     for name, signal in signals.items():
+        by_flag = flagged(view.fields, name)
+        if by_flag is not None:
+            queries[name], hows[name] = by_flag, "denominators counted in the cluster; candidates by the ingest pipeline's flag, verified"
+            continue
         alternatives = translator.alternatives(signal.push_down.candidates) if signal.push_down.candidates else [ALL]
         if ALL in alternatives:
             reasons[name] = "every document's text must be read"
@@ -201,7 +207,8 @@ def _plan_signals(
     _test(cluster, view, signals, judging, queries, reasons)
     for name in signals:
         if name in queries:
-            plan.signals.append(SignalPlan(name, "candidates", "denominators counted in the cluster; candidates fetched and verified", queries[name]))
+            how = hows.get(name, "denominators counted in the cluster; candidates fetched and verified")
+            plan.signals.append(SignalPlan(name, "candidates", how, queries[name]))
         else:
             plan.signals.append(SignalPlan(name, "sample", reasons[name]))
 
@@ -210,13 +217,13 @@ def _test(cluster: Cluster, view: View, signals: Mapping[str, Signal], judging: 
     """Candidate queries must find the looked-at documents that the signal flags; one that does not, or that the cluster refuses, is given up."""
     for name in list(queries):
         signal = signals[name]
-        flagged = [
+        known = [
             one.doc_id for one in view.looked if any(signal.observable(record) and signal.judge(record, judging) is not None for record in counted(one.records))
         ][:100]
-        if not flagged:
+        if not known:
             continue
         try:
-            missing = set(flagged) - found_again(cluster, flagged, queries[name])
+            missing = set(known) - found_again(cluster, known, queries[name])
         except ClusterError as error:
             if error.kind != "refused":
                 raise
