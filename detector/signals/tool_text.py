@@ -15,8 +15,6 @@ _PYTHONIC_ARGUMENTS = re.compile(r"[A-Za-z_][\w.]{0,80}\((?:\s*\)|\s*[A-Za-z_]\w
 _NAMED = re.compile(
     r"functools\[\s*\{|(?:^|\n)\s*call:[A-Za-z_][\w.-]{0,80}\{|print\(default_api\.\w|(?:^|\n)\s*functions\.[A-Za-z_]\w{0,80}:\d{1,3}\s{0,4}\{"
 )
-    r"functools\[\s*\{|(?:^|\n)\s*call:[A-Za-z_][\w.-]{0,80}\{|print\(default_api\.\w|(?:^|\n)\s*functions\.[A-Za-z_]\w{0,80}:\d{1,3}\s{0,4}\{"
-)  # Phi-4 mini, Gemma 4 without its tokens, Gemini, Kimi without its tokens
 _BARE = re.compile(r"\s{0,8}([A-Za-z_][\w.-]{2,80})\s{0,4}(?=\{)")
 _HARMONY = re.compile(r"(?:\A\s*|assistant)commentary[ \t]?to=functions\.\w|(?:\A|\s)to=functions\.\w+[ \t]?(?:<\||code|json|\{)")
 _FENCE = re.compile(r"^```(?:tool_code|tool_calls?|tool_use)[ \t]*$", re.M)
