@@ -76,6 +76,7 @@ class Incident:
     told_at: float | None = None
     closed_by: str | None = None
     answers: tuple[str, ...] = ()
+    untold: str = ""  # what a command changed since the last run
 
     @property
     def open(self) -> bool:

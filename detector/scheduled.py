@@ -87,7 +87,9 @@ def run_once(
         now = report.window.end if report.window is not None else clock()
         before = store.incidents()
         heard, deaf = listen(store, telling.receivers)
-        told, replies = answered(before, heard, now)
+        settled, commands = untold(before)
+        told, reactions = answered(settled, heard, now)
+        replies = (*commands, *reactions)
         advanced = advance(told, report, rules, now, policy)
         changes = merged_changes(replies, advanced.changes)
         open_ones = [incident for incident in advanced.incidents if incident.open]
@@ -143,6 +145,32 @@ def answered(incidents: Sequence[Incident], heard: Sequence[Heard], now: float) 
             continue
         changes.append(Change("updated", after, f"{entry.action} by {entry.by}", notify=True))
     return tuple(kept.values()), tuple(changes)
+
+
+def answer(store: Store, said: Heard, now: float) -> Incident | None:
+    """Apply what a person said on the command line; None when there is no such open incident. It is told at the next run, through the outbox."""
+    with store.exclusive(30.0):
+        before = store.incidents(only_open=True)
+        found = next((incident for incident in before if incident.id == said.incident_id), None)
+        if found is None:
+            return None
+        # a command may be given again, unlike a reaction that merely stays
+        fresh = replace(found, answers=tuple(entry for entry in found.answers if not entry.startswith(f"{said.action}.")))
+        (after,), _ = answered((fresh,), (said,), now)
+        with store.transaction() as connection:
+            store.save(connection, [replace(after, untold=f"{said.action} by {said.by}")])
+            store.note(connection, now, said.by, said.action, found.id)
+    return after
+
+
+def untold(incidents: Sequence[Incident]) -> tuple[tuple[Incident, ...], tuple[Change, ...]]:
+    """What commands changed since the last run, as changes to tell; and the incidents with that settled."""
+    changes = [
+        Change("resolved" if incident.state == "resolved" else "updated", replace(incident, untold=""), incident.untold, notify=True)
+        for incident in incidents
+        if incident.untold
+    ]
+    return tuple(replace(incident, untold="") if incident.untold else incident for incident in incidents), tuple(changes)
 
 
 def listen(store: Store, receivers: Mapping[str, Receiver]) -> tuple[list[Heard], list[str]]:

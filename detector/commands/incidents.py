@@ -1,0 +1,192 @@
+"""`detector incidents`: what is open, and what to do about it: list, show, ack, snooze, silence, unsilence, silences, resolve."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import json
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detector.incidents import Incident
+    from detector.storage.store import Store
+
+OK, NOTHING = 0, 1
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `incidents` and its verbs."""
+    parser = commands.add_parser(
+        "incidents", help="what is open, and what to do about it", description="Look at incidents, take them, or keep them quiet for a time."
+    )
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+
+    def verb(name: str, text: str, run: Any) -> argparse.ArgumentParser:
+        sub = verbs.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
+        sub.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
+        sub.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
+        sub.set_defaults(run=run)
+        return sub
+
+    listing = verb("list", "open incidents, worst first", _list)
+    listing.add_argument("--all", action="store_true", help="resolved ones too")
+    verb("show", "one incident with its history", _show).add_argument("id", metavar="ID")
+    for name, text, run in (("ack", "take an incident: its reminders stop", _ack), ("resolve", "declare an incident over", _resolve)):
+        sub = verb(name, text, run)
+        sub.add_argument("id", metavar="ID")
+        sub.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
+    snooze = verb("snooze", "say nothing of an incident for a time, except that it resolved", _snooze)
+    snooze.add_argument("id", metavar="ID")
+    snooze.add_argument("--for", dest="duration", metavar="DURATION", default="4h", help="how long (default: %(default)s)")
+    snooze.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
+    silence = verb("silence", "keep all incidents quiet that match, for a time", _silence)
+    silence.add_argument("matchers", nargs="+", metavar="MATCHER", help="LABEL=VALUE, LABEL!=VALUE, LABEL=~PATTERN or LABEL!~PATTERN; all must hold")
+    silence.add_argument("--for", dest="duration", metavar="DURATION", default="4h", help="how long (default: %(default)s)")
+    silence.add_argument("--from", dest="start", metavar="TIME", help="start, ISO 8601 (default: now)")
+    silence.add_argument("--comment", required=True, help="why: the next person will ask")
+    silence.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
+    unsilence = verb("unsilence", "end a silence now", _unsilence)
+    unsilence.add_argument("number", type=int, metavar="NUMBER")
+    unsilence.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
+    verb("silences", "silences that are in force or to come", _silences)
+
+
+def _open(args: argparse.Namespace) -> Store:
+    from detector.config import load_settings
+    from detector.storage.store import Store
+
+    settings = load_settings(args.config, os.environ)
+    return Store(settings.store, settings.secrets.store_password)
+
+
+def _list(args: argparse.Namespace) -> int:
+    from detector.findings import SEVERITIES
+    from detector.render.inert import plain
+    from detector.render.numbers import clock, rate_line
+
+    found = _open(args).incidents(only_open=not args.all)
+    found.sort(key=lambda incident: (not incident.open, -SEVERITIES.index(incident.severity), -incident.since))
+    if args.format == "json":
+        print(json.dumps([_data(incident) for incident in found], ensure_ascii=False, indent=1))
+        return OK
+    for incident in found:
+        taken = f", taken by {plain(incident.acked_by, 40)}" if incident.acked_by else ""
+        print(
+            f"{incident.id}  {incident.severity.upper():8}  {incident.state}{taken}  {plain(incident.deployment or 'all', 60)}  since {clock(incident.since)} UTC"
+        )
+        if incident.findings:
+            print(f"    {incident.title}: {rate_line(incident.findings[0])}")
+    if not found:
+        print("no incident is open" if not args.all else "no incident is known")
+    return OK
+
+
+def _show(args: argparse.Namespace) -> int:
+    from detector.render.inert import plain
+    from detector.render.numbers import clock, rate_line
+
+    store = _open(args)
+    found = next((incident for incident in store.incidents() if incident.id == args.id), None)
+    if found is None:
+        return _unknown(args.id)
+    if args.format == "json":
+        print(json.dumps(_data(found), ensure_ascii=False, indent=1))
+        return OK
+    print(f"{found.id}  {found.severity.upper()}  {found.state}  {plain(found.deployment or 'all', 60)}")
+    print(f"  {found.title}")
+    print(f"  since {clock(found.since)} UTC, last seen firing {clock(found.active_at)} UTC, opened {found.opened} times")
+    if found.blind_since is not None:
+        print(f"  could not be looked at since {clock(found.blind_since)} UTC: {plain(found.blind_why, 300)}")
+    for finding in found.findings:
+        name = " / ".join(plain(value, 60) for value in finding.labels.values() if value)
+        print(f"  {finding.rule}  {name}: {rate_line(finding)}")
+        if finding.request_ids:
+            print(f"      requests {', '.join(plain(request_id, 60) for request_id in finding.request_ids)}")
+    for at, actor, action, _, detail in store.audited(found.id):
+        print(f"  {clock(at, seconds=True)} UTC  {action}  by {plain(actor, 40)}  {plain(detail, 200)}")
+    return OK
+
+
+def _ack(args: argparse.Namespace) -> int:
+    return _answer(args, "ack")
+
+
+def _resolve(args: argparse.Namespace) -> int:
+    return _answer(args, "resolve")
+
+
+def _snooze(args: argparse.Namespace) -> int:
+    from detector.window import seconds
+
+    return _answer(args, "snooze", until=time.time() + seconds(args.duration))
+
+
+def _answer(args: argparse.Namespace, action: str, until: float | None = None) -> int:
+    """Apply what a person said; the receivers hear of it at the next run."""
+    from detector.notify.base import Heard
+    from detector.scheduled import answer
+
+    incident = answer(_open(args), Heard(args.id, action, _who(args), until), time.time())
+    if incident is None:
+        return _unknown(args.id)
+    print(
+        f"{incident.id}: {'taken' if action == 'ack' else 'snoozed' if action == 'snooze' else 'resolved'} by {_who(args)}; receivers hear of it at the next run"
+    )
+    return OK
+
+
+def _silence(args: argparse.Namespace) -> int:
+    from detector.storage.silences import matcher
+    from detector.window import instant, iso, seconds
+
+    matchers = [matcher(text) for text in args.matchers]
+    now = time.time()
+    start = instant(args.start) if args.start else now
+    end = start + seconds(args.duration)
+    number = _open(args).silence(matchers, args.comment, _who(args), now, start, end)
+    print(f"silence {number} from {iso(round(start))} to {iso(round(end))}: {' and '.join(args.matchers)}")
+    return OK
+
+
+def _unsilence(args: argparse.Namespace) -> int:
+    if not _open(args).expire_silence(args.number, _who(args), time.time()):
+        print(f"there is no silence {args.number} in force (detector incidents silences)")
+        return NOTHING
+    print(f"silence {args.number} has ended")
+    return OK
+
+
+def _silences(args: argparse.Namespace) -> int:
+    from detector.render.inert import plain
+    from detector.window import iso
+
+    now = time.time()
+    found = [silence for silence in _open(args).silences() if silence.expires_at > now]
+    if args.format == "json":
+        print(json.dumps([{**silence.__dict__} for silence in found], ensure_ascii=False, indent=1))
+        return OK
+    for silence in found:
+        text = " and ".join(f"{one['label']}{one['op']}{one['value']}" for one in silence.matchers)
+        print(f"{silence.id}  until {iso(round(silence.expires_at))}  {plain(text)}  by {plain(silence.created_by, 40)}: {plain(silence.comment)}")
+    if not found:
+        print("nothing is silenced")
+    return OK
+
+
+def _who(args: argparse.Namespace) -> str:
+    return args.by or getpass.getuser()
+
+
+def _unknown(identifier: str) -> int:
+    print(f"there is no such open incident: {identifier} (detector incidents list)")
+    return NOTHING
+
+
+def _data(incident: Incident) -> dict[str, Any]:
+    from detector.notify.base import Telling
+    from detector.notify.summary import as_data
+
+    data = as_data(Telling("show", "", incident.active_at, incident), "")
+    return {**data["incident"], "snoozed_until": incident.snoozed_until, "history": [list(entry) for entry in incident.history], "findings": data["findings"]}
