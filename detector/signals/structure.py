@@ -50,8 +50,10 @@ _RULER = re.compile(r"([^\w\s])\1{5,}|(?:[-=+|:*_~.·•─━│┃░▒▓█
 _HEX_DUMP = re.compile(r"^\s*(?:0x)?[0-9a-fA-F]{4,16}:?\s+(?:[0-9a-fA-F]{2,8}[ ,]+){3,}", re.MULTILINE)
 _SEQUENCE_LINE = re.compile(r"^[\d\s]*[ACGTUNacgtun\s]{16,}[\d\s]*$")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+LONGEST_PLAN = 31  # numbered entries with equal text: days of a month
 LONGEST_RULER = 120  # characters: a rule across a page, even where the answer was cut off in it
 _RULE = frozenset("-=+|:_~─━│┃═║┌┐└┘├┤┬┴┼╭╮╰╯░▒▓█ \n")
+_TAGS = re.compile(r"(?:</?[A-Za-z][^<>]*>|&\w{2,8};|\s)+")
 _CODE_LINE = re.compile(r"^(?:\s{2,}|\t)\S|[;{}\]>,:]\s*$|\)\s*$|^\s*(?:#|//|/?\*)")
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
 _LAUGHTER = frozenset("ㅋㅎㅠㅜㅇㄷ哈呵嘿嘻哇啊呜w笑草ドゴザはハアーぁwｗ5haeokHAoOлахЛАХ!?~…. ！？～")
@@ -132,13 +134,25 @@ def _few_characters(suspect: Suspect) -> bool:
     body = suspect.body
     if len(set(body)) > 8:
         return False
-    if len(body) <= LONGEST_RULER and body.strip() and set(body) <= _RULE:
+    if body.strip() and set(body) <= _RULE and (len(body) <= LONGEST_RULER or (suspect.cut is False and set(body) & set("|_"))):
         return True
     if _fence_around(suspect) is not None:
         return True
-    if not suspect.cut and suspect.text[suspect.end :].lstrip(" ,;\t\r\n")[:1] in ("]", "}", ")", ">"):
+    if not suspect.cut and suspect.text[suspect.end :].lstrip(" ,;\t\r\n")[:1] in ("]", ")", "}", ">"):
+        return True
+    if suspect.cut is False and suspect.text.rstrip()[-1:] in ("]", ")", "}"):
         return True
     return not suspect.at_end and suspect.share < 0.5
+
+
+def _closed_block(suspect: Suspect) -> bool:
+    """Equal lines in a closed code fence, or equal empty elements in markup that is closed, of an answer that ended by itself: listings, logs, forms."""
+    if suspect.cut is not False:
+        return False
+    if _fence_around(suspect) is not None:
+        return True
+    last = re.search(r"</\w+>\s*$", suspect.text)
+    return last is not None and suspect.body.count(last.group().strip()) <= 1 and len(_TAGS.sub("", suspect.body)) <= max(12, suspect.period)
 
 
 def _leaders(suspect: Suspect) -> bool:
@@ -238,7 +252,9 @@ def _cells_change(suspect: Suspect) -> bool:
         return True
     if not counts_up(parts):
         return True
-    return not _prose(Counter(same_but_numbers).most_common(1)[0][0]) or _fence_around(suspect) is not None
+    shape, copies = Counter(same_but_numbers).most_common(1)[0]
+    # a plan of 31 days that ends by itself is a plan
+    return not _prose(shape) or _fence_around(suspect) is not None or (suspect.cut is False and copies <= LONGEST_PLAN)
 
 
 def _code(body: str) -> bool:
@@ -272,6 +288,7 @@ def _refrain(suspect: Suspect) -> bool:
 _EXCUSES = {
     "json": _whole_json,
     "filler": _few_characters,
+    "closed_block": _closed_block,
     "leaders": _leaders,
     "sequence": _biological_sequence,
     "encoded": _encoded_bytes,
