@@ -295,3 +295,23 @@ class TestCommand:
     def test_labels_can_not_steer_the_terminal(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         path = parquet(tmp_path / "t.parquet", table(deployment=["\x1b[31mred\n" if name == "chat" else name for name in table()["deployment"]]))
         assert "\x1b" not in self.run(capsys, "--ledger", str(path))[1]
+
+    def test_a_log_is_counted_and_backtested_like_a_table(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        log = tmp_path / "log.ndjson"
+        with log.open("w") as file:
+            for at in range(0, 6 * 3600, 20):
+                reason = "length" if at % 4000 == 0 or (at >= 5 * 3600 and at % 60 == 0) else "stop"
+                answer = {
+                    "id": f"r{at}",
+                    "model": "m",
+                    "choices": [{"index": 0, "message": {"role": "assistant", "content": "Yes, that is so."}, "finish_reason": reason}],
+                }
+                answer["usage"] = {"prompt_tokens": 9, "completion_tokens": 200, "total_tokens": 209}
+                request = {"model": "m", "messages": [{"role": "user", "content": "Is it so?"}], "max_tokens": 200}
+                envelope = {"timestamp": START * 60 + at, "deployment": "chat", "status": 200, "latency_ms": 900, "request": request, "response": answer}
+                file.write(json.dumps(envelope) + "\n")
+        code, out, _ = self.run(capsys, "--source", str(log), "--format", "jsonl")
+        assert code == 1
+        (line,) = map(json.loads, out.splitlines())
+        assert line["deployment"] == "chat"
+        assert "2024-10-04T05:00:00Z" < line["fired_at"] <= "2024-10-04T05:40:00Z"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detector.detectors.binomial import clopper_pearson, interval
@@ -37,6 +37,7 @@ def test_clopper_pearson_as_published(flagged: int, requests: int, low: float, h
     assert (lower[0], upper[0]) == pytest.approx((low, high), abs=5e-5)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 400), st.integers(0, 400))
 def test_both_hold_the_rate_and_mirror(one: int, other: int) -> None:
     flagged, requests = one, one + other

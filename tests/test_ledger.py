@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detector.ledger import EXAMPLES_KEPT, SUBTYPE_MARK, Evidence, Example, Labels, Ledger
@@ -38,6 +38,7 @@ def content(ledger: Ledger) -> tuple[list[Row], dict[tuple[int, Labels, str], tu
     return list(ledger.rows()), evidence
 
 
+@settings(deadline=None, max_examples=40)
 @given(ROWS, ROWS, ROWS)
 def test_merging_adds_in_any_order_and_grouping(one: list, two: list, three: list) -> None:
     whole = content(ledger_of(one + two + three))
@@ -53,6 +54,7 @@ def test_merging_adds_in_any_order_and_grouping(one: list, two: list, three: lis
     assert content(first) == whole
 
 
+@settings(deadline=None, max_examples=40)
 @given(ROWS, ROWS)
 def test_observing_the_same_minutes_twice_replaces_them(rows: list, late: list) -> None:
     ledger = ledger_of(rows)
@@ -65,6 +67,7 @@ def test_observing_the_same_minutes_twice_replaces_them(rows: list, late: list) 
     assert once == content(ledger_of(rows + [row for row in late if row[0] in minutes]))
 
 
+@settings(deadline=None, max_examples=40)
 @given(ROWS)
 def test_replacing_with_nothing_empties_the_minutes_and_no_others(rows: list) -> None:
     ledger = ledger_of(rows)
@@ -72,6 +75,7 @@ def test_replacing_with_nothing_empties_the_minutes_and_no_others(rows: list) ->
     assert content(ledger) == content(ledger_of([row for row in rows if row[0] >= START + 20]))
 
 
+@settings(deadline=None, max_examples=40)
 @given(ROWS, st.integers(1, 17), st.integers(START - 5, START + 20), st.integers(0, 50))
 def test_a_panel_holds_exactly_the_rows_of_its_span(rows: list, step: int, start: int, length: int) -> None:
     panel = ledger_of(rows).panel("garbage", ("deployment",), start, start + length, step)

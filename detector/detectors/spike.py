@@ -61,7 +61,8 @@ class Spike:
         what came since the last block. Noise is learnt anew at 00, 06, 12 and 18 UTC. So a score depends on counts before its end only, within `warm_up`,
         never on which other ends are asked for: `check` and `backtest` agree. Windows with little evidence score 0. Customary threshold: 4.5.
     Fails when: the level was always bad (use `share`); the healthy rate is zero (`hits` is quicker); the rate has a daily cycle of more than about a factor
-        of 2; above about 10 % the negative binomial is too wide, so that the score is too low, never too high.
+        of 2, or wanders over hours with heavy tails (some 15 false alarms per 1,000 series-days at 4.5 instead of 8); above about 10 % the negative binomial
+        is too wide, so that the score is too low, never too high.
     Parameters: windows, half_life_days, prior_events, history_days, min_events, min_ratio, min_excess. `horizon.window` is not used; `horizon.min_requests`
         is asked of the longest window.
     Source: posterior predictive check (Gelman et al., Bayesian Data Analysis, ch. 6) with an empirical-Bayes prior; measured by bench/spike.py.
