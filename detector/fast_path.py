@@ -333,13 +333,31 @@ class _Talks(dict[int, tuple[str | None, str | None, str | None]]):
         self._raw = raw
 
     def __missing__(self, row: int) -> tuple[str | None, str | None, str | None]:
-        held = bytes(self._raw[row])
-        try:
-            request = {"messages": orjson.loads(held)} if held else {}
-        except orjson.JSONDecodeError:
-            request = {"messages": decoded(held)}
-        self[row] = found = (*conversation(request), system_text(request))
+        self[row] = found = _talk(self._raw[row])
         return found
+
+
+class _Turn(msgspec.Struct, gc=False):
+    role: str
+    content: str
+
+
+_TURNS = msgspec.json.Decoder(list[_Turn])
+
+
+def _talk(raw: msgspec.Raw) -> tuple[str | None, str | None, str | None]:
+    """Last role, text of the last user turn, texts of system and developer turns, as `openai_request` reads them."""
+    try:
+        turns = _TURNS.decode(raw)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        turns = []
+    if not turns:  # contents in parts, tool turns without text, no list at all …
+        held = bytes(raw)
+        request = {"messages": decoded(held)} if held else {}
+        return (*conversation(request), system_text(request))
+    user = next((turn.content for turn in reversed(turns) if turn.role == "user"), None)
+    system = "\n".join(turn.content for turn in turns if turn.content and turn.role in ("system", "developer"))
+    return turns[-1].role, user, system or None
 
 
 def _times(metrics: Any) -> tuple[float | None, float | None, float | None]:
