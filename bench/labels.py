@@ -31,7 +31,8 @@ def main() -> int:
     for label in sorted(hit | missed | false):
         precision = hit[label] / max(1, hit[label] + false[label])
         recall = hit[label] / max(1, hit[label] + missed[label])
-        print(f"{label:20s} found {hit[label]:3d}  missed {missed[label]:3d}  false {false[label]:3d}  precision {precision:.3f} (target 0.99)  recall {recall:.3f} (target 0.98)")
+        counts = f"found {hit[label]:3d}  missed {missed[label]:3d}  false {false[label]:3d}"
+        print(f"{label:20s} {counts}  precision {precision:.3f} (target 0.99)  recall {recall:.3f} (target 0.98)")
     benign = [name for name, case in cases.items() if not case["expect"] and not case["may"]]
     print(f"false alarms on benign answers: {sum(bool(found[name]) for name in benign)} of {len(benign)} (target 0)")
     print(scan.stderr.strip().splitlines()[-1] if scan.stderr.strip() else "", file=sys.stderr)

@@ -37,11 +37,15 @@ def answers(path: str, labels_path: str) -> tuple[list[dict], list[dict], list[d
                 continue
             if own == {"normal"}:
                 sound.append(row)
-            elif own == {"length"} and (row["request"].get("max_tokens") or 0) >= 32 and (row["response"]["choices"][0]["message"].get("content") or "").strip():
+            elif own == {"length"} and (row["request"].get("max_tokens") or 0) >= 32 and _text(row):
                 cut.append(row)
             elif {"length", "end_marker_leak"} <= own and not any(label.startswith("repetition") for label in own):
                 leaked.append(row)
     return sound, cut, leaked
+
+
+def _text(row: dict) -> str:
+    return (row["response"]["choices"][0]["message"].get("content") or "").strip()
 
 
 def main() -> None:
@@ -74,7 +78,8 @@ def main() -> None:
     data = "\n".join(lines).encode() + b"\n"
     parameters = zstandard.ZstdCompressionParameters.from_level(15, window_log=23, enable_ldm=True)
     OUT.write_bytes(zstandard.ZstdCompressor(compression_params=parameters).compress(data))
-    print(f"{len(lines):,} answers of {len(sound)} sound, {len(cut)} cut, {len(leaked)} leaked recordings; {len(data) / 1e6:.0f} MB, {OUT.stat().st_size / 1e6:.2f} MB packed; client {client}")
+    print(f"{len(lines):,} answers of {len(sound)} sound, {len(cut)} cut, {len(leaked)} leaked recordings; client {client}")
+    print(f"{len(data) / 1e6:.0f} MB, {OUT.stat().st_size / 1e6:.2f} MB packed")
 
 
 if __name__ == "__main__":

@@ -41,8 +41,8 @@ class Finding:
 
     `counts`: the judged window. `peak`: the stretch in which it fired, where that is shorter than the window. `baseline`: the same series before
     the window, None when the log holds nothing before it. `firing`: first and last evaluation time of the latest unbroken stretch in which the rule fired
-    (seconds since 1970 UTC); it fires still when the last one is the window's end. `interval`: 95 % interval of the window's rate. `expected`: flagged requests that the
-    detector expected in the window with the highest score, None when the detector has no expectation. `chronic`: as high since the log begins.
+    (seconds since 1970 UTC); it fires still when the last one is the window's end. `interval`: 95 % interval of the window's rate. `expected`: flagged
+    requests that the detector expected in the window with the highest score, None when it has no expectation. `chronic`: as high since the log begins.
     """
 
     rule: str

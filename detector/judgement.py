@@ -128,9 +128,8 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5)
         known = ~np.isnan(scored.score)
         if known.any():
             judged.add(rule.signal)
-        for series in np.flatnonzero(scored.firing().any(axis=1)).tolist():
-            if totals.flagged[series].sum():  # else it fired on requests before the window only
-                findings.append(_finding(scored, series, totals, ledger, window))
+        firing = scored.firing().any(axis=1) & (totals.flagged.sum(axis=1) > 0)  # without a hit in the window it fired on requests before it only
+        findings.extend(_finding(scored, series, totals, ledger, window) for series in np.flatnonzero(firing).tolist())
         blind = ~known.any(axis=1) & (totals.requests.sum(axis=1) > 0)
         if blind.any() and not _covered(findings, rule.signal, scored, blind):
             unjudged.append((rule.signal, _unjudged(scored, blind)))

@@ -190,7 +190,8 @@ class Ledger:
     def panel(self, signal: str, group_by: Sequence[str], start: int, end: int, step: int = 1, subtypes: Sequence[str] = ()) -> Panel:
         """Counts of `signal` by the labels in `group_by` on bins of `step` minutes over `[start, end)`; series ordered by their labels.
 
-        With `subtypes`, only requests flagged with one of these count as flagged. The last bin may reach past `end`; rows outside `[start, end)` are left out. Missing labels form series of their own.
+        With `subtypes`, only requests flagged with one of these count as flagged. The last bin may reach past `end`; rows outside
+        `[start, end)` are left out. Missing labels form series of their own.
         """
         positions = [SERIES_LABELS.index(name) for name in group_by]
         groups = [tuple(labels[position] for position in positions) for labels in self._series]

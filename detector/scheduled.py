@@ -2,8 +2,8 @@
 
     decide -> persist -> send -> record
 
-The end of the judged window is "now" for incidents; the clock is read only to pace sending. Two workers on one store take turns: the lease is held from reading the
-incidents to recording what was sent.
+The end of the judged window is "now" for incidents; the clock is read only to pace sending. Two workers on one store take turns: the lease is held
+from reading the incidents to recording what was sent.
 """
 
 from __future__ import annotations

@@ -198,7 +198,14 @@ def test_calls_that_make_no_sense_say_what_to_write(args: list[str], word: str, 
 def test_mapping_reads_an_unknown_layout(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Columns at their own places, with units."""
     rows = [
-        {"ts": int((START + timedelta(minutes=i)).timestamp() * 1000), "svc": "harbour", "out": {"txt": None if i > 2800 else "All is well on the quay."}, "why": "stop", "used": 30, "rid": f"r{i}"}
+        {
+            "ts": int((START + timedelta(minutes=i)).timestamp() * 1000),
+            "svc": "harbour",
+            "out": {"txt": None if i > 2800 else "All is well on the quay."},
+            "why": "stop",
+            "used": 30,
+            "rid": f"r{i}",
+        }
         for i in range(2880)
     ]
     path = write(tmp_path / "own.jsonl", rows)

@@ -36,7 +36,23 @@ def finding(
     labels: dict[str, str | None] = {"deployment": deployment, "model": "m"} | ({"pod": pod} if pod else {})
     counts = Counted(flagged, 1000, at - 15 * MINUTE, at)
     own = RULES[identifier]
-    return Finding(identifier, own.title, severity, severity != "info", own.signal, labels, counts, (0.001, 0.01), None, 9.0, 3.0, at - 60, at, incident=incident, firing=(since if since is not None else at, at))
+    return Finding(
+        identifier,
+        own.title,
+        severity,
+        severity != "info",
+        own.signal,
+        labels,
+        counts,
+        (0.001, 0.01),
+        None,
+        9.0,
+        3.0,
+        at - 60,
+        at,
+        incident=incident,
+        firing=(since if since is not None else at, at),
+    )
 
 
 def report(at: float, *findings: Finding, blind: str = "") -> Report:
@@ -45,7 +61,9 @@ def report(at: float, *findings: Finding, blind: str = "") -> Report:
     return Report(Window(at - 15 * MINUTE, at), Tally(requests=1000, records=1000), findings, could_not)
 
 
-def play(steps: list[tuple[float, tuple[Finding, ...], str]], rules: list[Rule], policy: Policy | None = None) -> list[tuple[float, list[Change], tuple[Incident, ...]]]:
+def play(
+    steps: list[tuple[float, tuple[Finding, ...], str]], rules: list[Rule], policy: Policy | None = None
+) -> list[tuple[float, list[Change], tuple[Incident, ...]]]:
     """Run the reducer over reports at minutes after T0."""
     incidents: tuple[Incident, ...] = ()
     out = []
@@ -116,7 +134,9 @@ def test_a_rule_that_broke_holds_only_its_own_incidents() -> None:
 def test_many_rules_and_pods_of_one_incident_fold() -> None:
     """Three rules on four pods: one incident, told once."""
     group = tuple(
-        finding(T0, identifier, pod=f"p{pod}", incident="a") for identifier in ("think_tag_leak", "finish_reason_length_spike", "empty_content_spike") for pod in range(4)
+        finding(T0, identifier, pod=f"p{pod}", incident="a")
+        for identifier in ("think_tag_leak", "finish_reason_length_spike", "empty_content_spike")
+        for pod in range(4)
     )
     played = play([(0, group, "")], [rule(identifier) for identifier in ("think_tag_leak", "finish_reason_length_spike", "empty_content_spike")])
     assert kinds(played) == [(0, "fired")]
@@ -125,7 +145,12 @@ def test_many_rules_and_pods_of_one_incident_fold() -> None:
 
 def test_order_of_findings_does_not_matter() -> None:
     """Any order gives the same incidents and changes."""
-    group = [finding(T0), finding(T0, "finish_reason_length_spike"), finding(T0, deployment="other", incident="b"), finding(T0, "garbled_text_spike", incident="c")]
+    group = [
+        finding(T0),
+        finding(T0, "finish_reason_length_spike"),
+        finding(T0, deployment="other", incident="b"),
+        finding(T0, "garbled_text_spike", incident="c"),
+    ]
     results = {repr(advance((), report(T0, *order), list(RULES.values()), T0)) for order in itertools.permutations(group)}
     assert len(results) == 1
 
@@ -173,7 +198,9 @@ def test_critical_and_untaken_is_said_again_after_four_hours() -> None:
     assert kinds(play(steps, rules)) == [(0, "fired"), (240, "reminder"), (480, "reminder")]
     taken = [replace(incident, acked_by="me", acked_at=T0) for incident in advance((), report(T0, *steps[0][1]), rules, T0).incidents]
     later = T0 + 300 * MINUTE
-    assert [change.kind for change in advance(taken, report(later, *firing(300, identifier="think_tag_leak_level", severity="critical")), rules, later).changes] == ["updated"]
+    assert [
+        change.kind for change in advance(taken, report(later, *firing(300, identifier="think_tag_leak_level", severity="critical")), rules, later).changes
+    ] == ["updated"]
 
 
 def test_running_twice_changes_nothing() -> None:

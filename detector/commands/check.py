@@ -71,7 +71,6 @@ def _notify(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
     """One scheduled run: check, advance the incidents, tell; the report is printed as without --notify."""
     from detector.errors import SourceError
     from detector.notify.choice import telling_of
-    from detector.report import Report
     from detector.scheduled import blind_report, run_once
     from detector.storage.store import Store
 

@@ -73,9 +73,8 @@ def _list(args: argparse.Namespace) -> int:
         return OK
     for incident in found:
         taken = f", taken by {plain(incident.acked_by, 40)}" if incident.acked_by else ""
-        print(
-            f"{incident.id}  {incident.severity.upper():8}  {incident.state}{taken}  {plain(incident.deployment or 'all', 60)}  since {clock(incident.since)} UTC"
-        )
+        where = plain(incident.deployment or "all", 60)
+        print(f"{incident.id}  {incident.severity.upper():8}  {incident.state}{taken}  {where}  since {clock(incident.since)} UTC")
         if incident.findings:
             print(f"    {incident.title}: {rate_line(incident.findings[0])}")
     if not found:
@@ -131,9 +130,8 @@ def _answer(args: argparse.Namespace, action: str, until: float | None = None) -
     incident = answer(_open(args), Heard(args.id, action, _who(args), until), time.time())
     if incident is None:
         return _unknown(args.id)
-    print(
-        f"{incident.id}: {'taken' if action == 'ack' else 'snoozed' if action == 'snooze' else 'resolved'} by {_who(args)}; receivers hear of it at the next run"
-    )
+    done = {"ack": "taken", "snooze": "snoozed", "resolve": "resolved"}[action]
+    print(f"{incident.id}: {done} by {_who(args)}; receivers hear of it at the next run")
     return OK
 
 
