@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Protocol
@@ -80,6 +80,7 @@ class Format:
         read: records and rejections of a group of documents of this format, in order; a format whose documents are joined also states `joiner`.
         rank: lower is asked first when several formats could claim a document (specific before general).
         keys: top-level keys of which an object of this format has at least one, so that others need not be asked; empty: ask for every object.
+        shape: could an object with this set of top-level keys be of this format? Asked once per set of keys; None: yes.
         lines: this format also takes text (log lines, recorded streams).
         other_lines: text lines that no format recognises and that follow a document of this one are given to it: they are the rest of its log.
         joiner: makes the reader of a stream in which documents are joined; None: every document stands alone and `read` is given one at a time.
@@ -97,6 +98,7 @@ class Format:
     read: Callable[[Sequence[Document]], Iterable[Outcome]]
     rank: int = 50
     keys: frozenset[str] = frozenset()
+    shape: Callable[[Set[str]], bool] | None = None
     lines: bool = True
     other_lines: bool = False
     joiner: Callable[[], Joiner] | None = None

@@ -47,6 +47,7 @@ class Detector:
         self._formats = tuple(formats() if available is None else available)
         self._of_lines = tuple(fmt for fmt in self._formats if fmt.lines)
         self._of_shape: dict[tuple[str, ...], tuple[Format, ...]] = {}
+        self._last_line: Format | None = None  # neighbours are mostly lines of one log, and no format claims another's lines: it is asked first
         self._last: tuple[Json, Detection | None] = (None, None)
 
     def detect(self, body: Json) -> Detection | None:
@@ -61,9 +62,7 @@ class Detector:
         if isinstance(body, dict):
             asked = self._candidates(body)
         elif isinstance(body, str):
-            asked = self._of_lines
-            if len(body) > _ASK_TEXT and not body.startswith(("data:", "event:")):
-                body = body[:_ASK_TEXT]
+            return self._ask_line(body)
         else:
             return None
         for fmt in asked:
@@ -72,12 +71,27 @@ class Detector:
                 return Detection(fmt, evidence)
         return None
 
+    def _ask_line(self, line: str) -> Detection | None:
+        if len(line) > _ASK_TEXT and not line.startswith(("data:", "event:")):
+            line = line[:_ASK_TEXT]
+        first = self._last_line
+        if first is not None:
+            evidence = first.recognise(line)
+            if evidence is not None:
+                return Detection(first, evidence)
+        for fmt in self._of_lines:
+            evidence = None if fmt is first else fmt.recognise(line)
+            if evidence is not None:
+                self._last_line = fmt
+                return Detection(fmt, evidence)
+        return None
+
     def _candidates(self, body: dict[str, Json]) -> tuple[Format, ...]:
         shape = tuple(body)
         found = self._of_shape.get(shape)
         if found is None:
             keys = body.keys()
-            found = tuple(fmt for fmt in self._formats if not fmt.keys or not fmt.keys.isdisjoint(keys))
+            found = tuple(fmt for fmt in self._formats if (not fmt.keys or not fmt.keys.isdisjoint(keys)) and (fmt.shape is None or fmt.shape(keys)))
             if len(self._of_shape) >= _SHAPES:
                 self._of_shape.clear()
             self._of_shape[shape] = found
@@ -125,6 +139,7 @@ class Reader:
         self._joiners: dict[str, Joiner] = {}
         self._waiting: list[tuple[int, int, Record | Rejected]] = []  # heap by position
         self._serial = 0
+        self._ready: list[Record | Rejected] = []  # outcomes that need no ordering: no joiner holds anything back
         self._others = OtherLines()
         self.found: Counter[str] = Counter()
         self.evidence: dict[str, list[tuple[str, str]]] = {}
@@ -151,9 +166,12 @@ class Reader:
         for document in self._peeler.finish():
             self._guarded(document)
         for joiner in self._joiners.values():
-            self._take(joiner.finish(), None)
-        self._joiners = {}
+            try:
+                self._take(joiner.finish(), None)
+            except Exception as error:
+                self._wait(0, Rejected(Document(None, "end of the log"), f"{FAULT}: {type(error).__name__}"))
         yield from self._settled()
+        self._joiners = {}
 
     def read(self, documents: Iterable[Document]) -> Iterator[Record | Rejected]:
         """`feed` and `finish` in one."""
@@ -230,10 +248,18 @@ class Reader:
                 self._wait(0 if document is None else document.position, outcome)
 
     def _wait(self, position: int, outcome: Record | Rejected) -> None:
+        if not self._joiners:
+            self._ready.append(outcome)
+            return
         self._serial += 1
         heapq.heappush(self._waiting, (position, self._serial, outcome))
 
     def _settled(self) -> Iterator[Record | Rejected]:
+        if self._ready:
+            yield from self._ready
+            self._ready.clear()
+        if not self._waiting:
+            return
         held = [since for joiner in self._joiners.values() if (since := joiner.holds_from()) is not None]
         limit = min(held) if held else None
         while self._waiting and (limit is None or self._waiting[0][0] < limit):

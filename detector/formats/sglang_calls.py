@@ -15,6 +15,7 @@ from detector.formats.finish_reason import infer_length, reason
 from detector.formats.log_lines import access, failed_generation, is_statistics
 from detector.formats.openai_message import set_text
 from detector.formats.openai_request import request_columns
+from detector.formats.paths import as_list
 from detector.formats.repr_values import Cut
 from detector.formats.values import count, flag, instant, mapping, number, seconds, text
 from detector.record import Record
@@ -24,6 +25,7 @@ _RECENT = 1_024  # requests that have ended and whose other lines are still know
 _FAILURE_LINES = 64  # lines within which an access line belongs to a failure that was just logged
 _PLACEHOLDER = re.compile(r"<text: \d+ chars\b[^>]*>$|<\w+: \d+ \w+, blake2b=[^>]*>$")
 _HALF, _DOTS = 1024, "..."  # levels 1 and 2: 1,024 + ... + 1,024 characters
+_SHAPES = {"json_schema": "json_schema", "regex": "regex", "ebnf": "grammar", "structural_tag": "structural_tag"}
 _HEALTH = "HEALTH_CHECK"
 
 RECEIVED_ONLY = "received line without a finished line"
@@ -43,6 +45,21 @@ class Event:
 
     def __init__(self, kind: str, rid: str | None = None, obj: Mapping[str, Any] | None = None, out: Any = None) -> None:
         self.kind, self.rid, self.obj, self.out = kind, rid, obj or {}, out
+
+
+def _sampling(given: Any) -> dict[str, Any]:
+    """Columns of SGLang's sampling parameters (python/sglang/srt/sampling/sampling_params.py)."""
+    found = mapping(given[0] if isinstance(given, list) and given else given)
+    columns = {
+        "max_tokens": count(found.get("max_new_tokens")),
+        "temperature": number(found.get("temperature")),
+        "n": count(found.get("n")),
+        "ignore_eos": flag(found.get("ignore_eos")),
+        "skip_special_tokens": flag(found.get("skip_special_tokens")),
+        "stop": tuple(entry for entry in as_list(found["stop"]) if isinstance(entry, str)) if found.get("stop") else None,
+        "response_format": next((shape for key, shape in _SHAPES.items() if found.get(key)), None),
+    }
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 class Requests:
@@ -128,9 +145,7 @@ class Requests:
 
     def _record(self, event: Event, out: Mapping[str, Any], meta: Mapping[str, Any], known: Mapping[str, Any], index: int) -> Record:
         obj = event.obj
-        sampling = obj.get("sampling_params")
-        asked = request_columns({"sampling_params": sampling[0] if isinstance(sampling, list) and sampling else sampling})
-        record = Record(**{**known, **asked})
+        record = Record(**{**known, **_sampling(obj.get("sampling_params"))})
         record.request_id = text(meta.get("id")) or event.rid
         record.engine = "sglang"
         record.choice_index = index

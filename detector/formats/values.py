@@ -21,7 +21,6 @@ _UNIT_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "m":
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h)\s*")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,3})?\s*")
 _ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
-_HEX_ESCAPE = re.compile(r"((?:\\x[0-9A-Fa-f]{2})+)|\\.", re.DOTALL)
 _FRACTION = re.compile(r"([.,]\d{6})\d+")  # nanoseconds: more digits than a datetime holds
 
 
@@ -119,25 +118,8 @@ def decoded(value: Any) -> Any:
                 try:
                     return json.loads(stripped)  # NaN, huge numbers, lone surrogates: not JSON by the letter, but met in logs
                 except (ValueError, RecursionError):
-                    return _without_hex_escapes(stripped, value)
+                    return value  # also nginx's \\x22: what a backslash meant can't be told for certain, so such a line is counted as unreadable
     return value
-
-
-def _without_hex_escapes(stripped: str | bytes, value: Any) -> Any:
-    """JSON whose strings bear nginx's escapes (a quote as \\x22, apache/apisix#12042), which no JSON decoder takes; `value` if that does not help."""
-    if not isinstance(stripped, str) or "\\x" not in stripped:
-        return value
-    try:
-        return orjson.loads(_HEX_ESCAPE.sub(_json_escape, stripped))
-    except orjson.JSONDecodeError:
-        return value
-
-
-def _json_escape(match: re.Match[str]) -> str:
-    if match[1] is None:  # an escaped backslash, say: what follows is text
-        return match[0]
-    octets = bytes.fromhex(match[1].replace("\\x", ""))
-    return json.dumps(octets.decode("utf-8", "replace"))[1:-1]
 
 
 def mapping(value: Any) -> Mapping[str, Any]:

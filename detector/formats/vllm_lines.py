@@ -61,7 +61,7 @@ class Event:
 
 def open_stream_body(line: str) -> str | None:
     """The prefix of a line on which the logged text of a stream begins and does not end: its line breaks are real ones, each with the prefix again."""
-    match = _BODY.search(line, 0, _HEAD)
+    match = _BODY.search(line, 0, _HEAD) if "response_body=" in line[:_HEAD] else None
     if match is None or not line.startswith("{streaming_complete: content=", match.end()) or _STREAM_BODY.match(line[match.end() :].strip()):
         return None
     return line[: match.start()]

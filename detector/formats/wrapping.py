@@ -6,19 +6,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
 from detector.formats.base import Document, Json
 from detector.formats.values import decoded, instant
-from detector.formats.wrapping_metadata import metadata
+from detector.formats.wrapping_metadata import has_metadata, metadata
 from detector.formats.wrapping_pieces import OpenLines, Piece
-from detector.formats.wrapping_shippers import Shipped, shipped
-from detector.formats.wrapping_stores import bulk_action, explode
+from detector.formats.wrapping_shippers import SHIPPER_KEYS, Shipped, shipped
+from detector.formats.wrapping_stores import CONTAINER_KEYS, bulk_action, explode
 from detector.formats.wrapping_text import strip_prefixes
 
 _DEPTH = 12  # wrappings around one document; real ones have up to four
+_SHAPES = 4096  # remembered sets of top-level keys
+_JSON_START = re.compile(r"\{|\[\s*[\[{\"\]]|\[\d+(?:\.\d+)?, ?\{")  # a date in brackets is none
 _CARRIERS = ("message", "log", "msg", "line", "text", "body", "event", "payload", "raw", "data", "record", "content", "json")
 
 
@@ -30,10 +33,14 @@ class Peeler:
         self._position = 0
         self._action: dict[str, Any] | None = None  # envelope from a bulk action line, for the document that follows
         self._open = OpenLines()
+        self._bare: dict[tuple[str, ...], bool] = {}
 
     def feed(self, raw: Document) -> list[Document]:
         """The documents inside, in the order in which joiners want them: oldest first even where the store answered newest first."""
         body, envelope = raw.body, dict(raw.envelope)
+        if isinstance(body, dict) and self._action is None and not len(self._open) and self._is_bare(body) and self._recognised(body):
+            self._position += 1
+            return [Document(body, raw.place, envelope, self._position)]
         action = bulk_action(body)
         if action is not None and not self._recognised(body):
             self._action = None if action[0] == "delete" else action[1]
@@ -49,6 +56,18 @@ class Peeler:
     def is_waiting(self) -> bool:
         """An action line announced a document: the next one is not what it would be alone."""
         return self._action is not None
+
+    def _is_bare(self, body: dict[str, Any]) -> bool:
+        """Nothing in the top-level keys says that this object wraps another or bears shipping metadata."""
+        shape = tuple(body)
+        found = self._bare.get(shape)
+        if found is None:
+            keys = body.keys()
+            found = len(body) > 1 and CONTAINER_KEYS.isdisjoint(keys) and SHIPPER_KEYS.isdisjoint(keys) and not has_metadata(keys)
+            if len(self._bare) >= _SHAPES:
+                self._bare.clear()
+            self._bare[shape] = found
+        return found
 
     def finish(self) -> list[Document]:
         """Lines of which the last piece never came, as far as they got."""
@@ -91,12 +110,12 @@ class Peeler:
     def _object(self, piece: Piece, body: dict[str, Any], stream: str, depth: int) -> Iterator[Piece]:
         if self._open.weak(stream):
             yield from self._close(stream, depth)  # a whole document follows: the rest of the open line never came
-        inside = explode(body)
+        inside = None if CONTAINER_KEYS.isdisjoint(body) else explode(body)
         if inside is not None:
             for inner, known in inside:
                 yield from self._peel(Piece(inner, {**piece.envelope, **known}, piece.place), stream, depth)
             return
-        carried = shipped(body)
+        carried = None if SHIPPER_KEYS.isdisjoint(body) else shipped(body)
         if carried is None:
             yield from self._own(piece, body, stream, depth)
             return
@@ -186,10 +205,8 @@ class Peeler:
                 if full or not isinstance(decoded(self._open.text(stream)), str):
                     yield from self._close(stream, depth - 1)
                 return
-        if head[:1] in ("{", "["):
+        if _JSON_START.match(head):
             inner = decoded(head)
-            if isinstance(inner, str) and head[0] == "[":  # a date in brackets
-                inner = self._json_tail(line.text) or inner
             if not isinstance(inner, str) and depth:
                 yield from self._peel(Piece(inner, known, piece.place), stream, depth - 1)
             elif head[:1] == "{" and not stream.endswith("/whole") and head[-1:] != "}":

@@ -25,6 +25,7 @@ _CSV_COLUMNS = frozenset(
         *("request_id", "trace_id", "_source", "_index", "finish_reason", "completion_tokens", "jsonpayload"),
     )
 )
+_BLOCK_MARKS = " \t]\u2601cde"  # what event blocks, recorded streams and indented or closing JSON begin with
 _JSON_START = re.compile(r"\s*(?:\{|\]|\[\s*(?:$|[\[{\"\]]))")  # a date in brackets is none
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]')
 
@@ -92,6 +93,10 @@ class LineFeed:
                 yield from self._json(number, line)
                 return
             yield from self._flush()
+        mark = line[:1]
+        if mark not in _BLOCK_MARKS and mark not in "{[":  # most lines: text
+            yield self._document(number, line)
+            return
         if BLOCK_START.match(line):
             self._mode = "event"
             self._hold(number, line)

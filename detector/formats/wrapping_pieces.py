@@ -30,6 +30,9 @@ class OpenLines:
         self._weak: dict[str, bool] = {}
         self._size: dict[str, int] = {}
 
+    def __len__(self) -> int:
+        return len(self._pieces)
+
     def holds(self, stream: str) -> bool:
         return stream in self._pieces
 

@@ -20,6 +20,27 @@ _BEATS = frozenset(
 _LOGSTASH = frozenset(("@version", "tags", "host", "type", "path", "port"))
 _CLOUD_WATCH = frozenset(("ingestionTime", "logStreamName", "eventId", "logGroup", "logStream"))
 _AZURE_TEXT = ("LogMessage", "LogEntry", "RawData", "Message")
+# Without one of these at the top an object is no shipper's document.
+SHIPPER_KEYS = frozenset(
+    (
+        *("MESSAGE", "log", "log_processed", "log_parsed", "parsed", "line", "_entry", "textPayload", "jsonPayload", "properties", "TimeGenerated", "@message"),
+        *(
+            "message",
+            "content",
+            "attributes",
+            "result",
+            "_raw",
+            "event",
+            "event.original",
+            "body",
+            "body.text",
+            "body_text",
+            "Body",
+            "source_type",
+            "@timestamp",
+        ),
+    )
+)
 _DOCKER = frozenset(("log", "stream", "time", "attrs"))
 
 
@@ -160,6 +181,8 @@ def _splunk(body: Mapping[str, Any]) -> Shipped | None:
 
 def _message_key(body: Mapping[str, Any]) -> Shipped | None:
     """Filebeat, Elastic Agent, Logstash, Vector: the line is in `message` or `event.original`, its parsed form under a key or at the root."""
+    if str(body.get("type", "")).startswith("org.kubeflow."):
+        return None  # a CloudEvent that a sink put a time beside: its data alone would lose its id
     message = body.get("message")
     original = get(body, "event.original") if "event" in body or "event.original" in body else None
     beats = "@timestamp" in body and (body.keys() & _BEATS or any(key.startswith(("agent.", "kubernetes.", "log.", "host.")) for key in body))
@@ -177,6 +200,8 @@ def _message_key(body: Mapping[str, Any]) -> Shipped | None:
 
 def _collector(body: Mapping[str, Any]) -> Shipped | None:
     """A log record of the OpenTelemetry collector whose body is the line that some process wrote."""
+    if str(get(body, "event_name", "eventName", "EventName", "attributes.event.name") or "").startswith("gen_ai."):
+        return None  # the body is the event's own, not a line
     text = get(body, "body.text", "body_text", "body.stringValue", "Body")
     if text is None and isinstance(body.get("body"), str) and body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"}:
         text = body["body"]

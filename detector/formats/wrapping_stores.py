@@ -12,6 +12,13 @@ from detector.formats.paths import otlp_attributes, otlp_value, scalar
 from detector.formats.values import instant, text
 from detector.formats.wrapping_metadata import labels
 
+# Without one of these at the top an object is no container of documents.
+CONTAINER_KEYS = frozenset(
+    (
+        *("hits", "_source", "fields", "responses", "docs", "response", "columns", "tables", "data", "streams", "logEvents", "events", "results", "records"),
+        *("entries", "logs", "items", "resourceSpans", "resourceLogs", "batches"),
+    )
+)
 _ACTIONS = ("index", "create", "update", "delete")
 _ACTION_OPTIONS = frozenset(("routing", "pipeline", "require_alias", "retry_on_conflict", "version", "version_type", "dynamic_templates"))
 
@@ -134,6 +141,7 @@ def _otlp(body: Mapping[str, Any]) -> list[Inner] | None:
     """OTLP/JSON batches: one document per span or log record, attributes as objects, resource and scope beside them."""
     for batches, scopes, entries in (
         ("resourceSpans", ("scopeSpans", "instrumentationLibrarySpans"), "spans"),
+        ("batches", ("scopeSpans", "instrumentationLibrarySpans"), "spans"),  # Tempo's API
         ("resourceLogs", ("scopeLogs", "instrumentationLibraryLogs"), "logRecords"),
     ):
         if isinstance(body.get(batches), list):
