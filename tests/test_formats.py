@@ -48,6 +48,7 @@ OF_PRODUCER = {
     "openwebui": {"openwebui"},
     "librechat": {"librechat"},
 }
+OVER_TIME = {"latency", "silence"}  # signals of a series, which no single record shows
 KNOWN = {fmt.name for fmt in formats()}
 
 
@@ -119,7 +120,7 @@ def test_every_format_says_what_it_is_good_for(fmt: Any) -> None:
     assert fmt.sees
     assert fmt.trust, "which finish reasons to trust"
     assert fmt.units, "units of times and durations"
-    assert set(fmt.off) <= set(signals())
+    assert set(fmt.off) <= set(signals()) | OVER_TIME
     assert set(fmt.inferred) <= set(signals())
     assert format_named(fmt.name.replace("_", "-").upper()) is fmt
 
