@@ -78,6 +78,10 @@ def backtest(ledger: Ledger, rules: Sequence[Rule], start: int, end: int, every:
             reason = Counter(scored.why_not[blind].ravel().tolist()).most_common(1)[0][0]
             what = f"rule {rule.id}: {int(blind.sum())} of {int(seen.sum())} series"
             could_not.append(CouldNot(what, scored.reasons[reason] or "too little to judge", "backtest over more days, or lower the rule's min_requests"))
+    could_not += [
+        CouldNot(f"rules {', '.join(ids)}", f"the counts have no {absent}", "add rows of that signal if it was counted", blocking=False)
+        for absent, ids in without.items()
+    ]
     unruled = sorted(signal for signal in counted - {rule.signal for rule in rules} if SUBTYPE_MARK not in signal)
     could_not += [CouldNot(f"signal {signal}", "no rule looks at it", "check the name, or add a rule") for signal in unruled]
     if not judged and not any(entry.blocking for entry in could_not):

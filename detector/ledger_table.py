@@ -8,7 +8,7 @@ at its first minute. Rows of one minute, series and signal are added. Read in pi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +18,14 @@ import numpy.typing as npt
 from detector.errors import ConfigError, SourceError
 from detector.ledger import SUBTYPE_MARK, Ledger
 from detector.record import SERIES_LABELS
+from detector.table_file import open_table
 from detector.window import MINUTE, instant
 
 Ints = npt.NDArray[np.int64]
 
 REQUIRED = ("minute", "signal", "requests", "flagged")
-_ROWS = 1 << 19  # rows read at once: about 100 MB with all label columns
 _MINUTES_BELOW, _SECONDS_BELOW = 10**8, 10**11  # numbers up to 10**8 are minutes (until 2160), up to 10**11 seconds (until 5138), above milliseconds
 _LATEST = 253_402_300_800 // MINUTE  # the year 10000
-_MARKS = {".parquet": b"PAR1"}
 
 
 def read_table(path: str | Path, step: int = 1) -> tuple[Ledger, tuple[str, ...]]:
@@ -37,80 +36,18 @@ def read_table(path: str | Path, step: int = 1) -> tuple[Ledger, tuple[str, ...]
     """
     path = Path(path)
     ledger = Ledger()
-    unused: tuple[str, ...] = ()
     row = 0
-    for number, table in enumerate(_pieces(path)):
-        if number == 0:
-            unused = _checked_columns(path, table.column_names)
-        _Piece(path, table, row).add_to(ledger, step)
-        row += table.num_rows
+    with open_table(path) as table:
+        unused = _checked_columns(path, table.names)
+        for piece in table.pieces([name for name in table.names if name not in unused]):
+            _Piece(path, piece, row).add_to(ledger, step)
+            row += piece.num_rows
     if not row:
         raise SourceError(f"{path}: the table has no rows; it needs one per minute, series and signal")
     return ledger, unused
 
 
-def _pieces(path: Path) -> Iterator[Any]:
-    """Arrow tables of the file's rows, in order."""
-    import pyarrow as pa
-
-    if not path.is_file():
-        raise SourceError(f"{path}: {'is a folder; name one Parquet or CSV file' if path.is_dir() else 'no such file'}")
-    try:
-        with path.open("rb") as file:
-            head = file.read(4)
-        if not head:
-            raise SourceError(f"{path}: the file is empty; a table needs a header and rows")
-        yield from _parquet(path) if head == b"PAR1" else _csv(path)
-    except pa.ArrowException as error:
-        raise SourceError(f"{path}: is not a readable Parquet or CSV table ({_first_line(error)})") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SourceError(f"{path}: can't be read ({_first_line(error)})") from None
-
-
-def _parquet(path: Path) -> Iterator[Any]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        known = [name for name in file.schema_arrow.names if name in (*REQUIRED, *SERIES_LABELS)]
-        _checked_columns(path, file.schema_arrow.names)
-        names = file.schema_arrow.names
-        empty = True
-        for batch in file.iter_batches(_ROWS, columns=known):
-            table = pa.Table.from_batches([batch])
-            for name in names:  # columns that are not used are named, not read
-                if name not in known:
-                    table = table.append_column(name, pa.nulls(table.num_rows))
-            empty = False
-            yield table
-        if empty:
-            return
-
-
-def _csv(path: Path) -> Iterator[Any]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    with pa.input_stream(str(path)) as stream:
-        start = stream.read(1 << 16)
-    header = start.split(b"\n", 1)[0].decode("utf-8-sig").strip("\r")
-    delimiter = max(",;\t", key=header.count)
-    names = [name.strip().strip('"') for name in header.split(delimiter)]
-    if b"\x00" in start:
-        raise SourceError(f"{path}: holds binary data and is not Parquet; save it as Parquet or CSV")
-    _checked_columns(path, names)
-    # every cell as text: numbers are parsed here, so that a bad one can be named by its row
-    with csv.open_csv(
-        path,
-        read_options=csv.ReadOptions(block_size=1 << 24, column_names=names, skip_rows=1),
-        parse_options=csv.ParseOptions(delimiter=delimiter),
-        convert_options=csv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=False),
-    ) as reader:
-        for batch in reader:
-            yield pa.Table.from_batches([batch])
-
-
-def _checked_columns(path: Path, names: list[str]) -> tuple[str, ...]:
+def _checked_columns(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns that are not used. Raises SourceError when one that is needed is missing or stands twice."""
     missing = [name for name in REQUIRED if name not in names]
     if missing:
@@ -264,7 +201,3 @@ def _instant(text: str) -> int:
         pass
     at = int(instant(text))
     return at // MINUTE if at < _MINUTES_BELOW else at
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:160]

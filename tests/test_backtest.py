@@ -173,7 +173,7 @@ class TestTable:
         assert str(caught.value).startswith(str(path))
 
     def test_the_row_is_counted_over_the_whole_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("detector.ledger_table._ROWS", 100)
+        monkeypatch.setattr("detector.table_file._ROWS", 100)
         columns = table()
         columns["flagged"] = [*columns["flagged"][:1000], 10**6, *columns["flagged"][1001:]]
         with pytest.raises(SourceError, match="row 1001: column flagged"):
@@ -244,10 +244,10 @@ class TestBacktest:
 
     def test_signals_without_a_rule_and_rules_without_counts_are_told(self, ledger: Ledger) -> None:
         result = backtest(ledger, [rule("garbage")], START, START + 9 * DAY, 10)
-        assert [(entry.what, entry.blocking) for entry in result.could_not] == [("rule tested", False), ("signal length_cutoff", True)]
+        assert [(entry.what, entry.blocking) for entry in result.could_not] == [("rules tested", False), ("signal length_cutoff", True)]
 
     def test_a_rule_on_subtypes_needs_their_counts(self, ledger: Ledger) -> None:
-        (entry,) = [e for e in backtest(ledger, [rule(subtypes=("answer_cut",))], START, START + DAY, 10).could_not if e.what == "rule tested"]
+        (entry,) = [e for e in backtest(ledger, [rule(subtypes=("answer_cut",))], START, START + DAY, 10).could_not if e.what == "rules tested"]
         assert "length_cutoff/answer_cut" in entry.why
 
     def test_series_that_could_never_be_judged_are_told(self, ledger: Ledger) -> None:
