@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -104,7 +105,7 @@ def _stretches(days: npt.NDArray[np.int64], busy: npt.NDArray[np.int64], longest
     return runs
 
 
-def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5) -> Judgement:
+def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5, deadline: float | None = None) -> Judgement:
     """Findings of all rules over a window; each rule is evaluated every `every` minutes inside it, as the worker would have done.
 
     A rule that can't judge becomes a `CouldNot`; it blocks (exit code 2) only where no other rule could judge the same signal.
@@ -118,7 +119,11 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5)
         return Judgement((), ())
     for rule in rules:
         try:
-            scored = score_rule(rule, ledger, start, end, every)
+            scored = _in_time(deadline, rule, ledger, start, end, every)
+        except TimeoutError:
+            why = f"it took longer than {deadline:g} s; the other rules were judged"
+            could_not.append(CouldNot(f"rule {rule.id}", why, "judge a shorter window, group by fewer labels, or raise schedule.deadline"))
+            continue
         except Exception as error:  # one broken rule or statistic must not silence the others; it is told as "could not look"
             could_not.append(
                 CouldNot(f"rule {rule.id}", f"it could not be evaluated ({type(error).__name__})", "run `detector rules test`; if that passes, report it")
@@ -136,6 +141,28 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5)
     findings.sort(key=Finding.rank)
     could_not += [replace(entry, blocking=signal not in judged) for signal, entry in unjudged]
     return Judgement(tuple(fold(findings)), tuple(could_not))
+
+
+def _in_time(deadline: float | None, rule: Rule, ledger: Ledger, start: int, end: int, every: int) -> Scored:
+    """`score_rule`, given up after `deadline` seconds (TimeoutError): one slow rule must not delay the others. A thread can't be ended; it is left behind."""
+    if deadline is None:
+        return score_rule(rule, ledger, start, end, every)
+    done: list[Scored | Exception] = []
+
+    def work() -> None:
+        try:
+            done.append(score_rule(rule, ledger, start, end, every))
+        except Exception as error:  # carried over to the caller's thread, which tells it
+            done.append(error)
+
+    thread = threading.Thread(target=work, name=f"rule {rule.id}", daemon=True)
+    thread.start()
+    thread.join(deadline)
+    if not done:
+        raise TimeoutError
+    if isinstance(done[0], Exception):
+        raise done[0]
+    return done[0]
 
 
 def _finding(scored: Scored, series: int, totals: Panel, ledger: Ledger, window: Window) -> Finding:

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 from detector.judgement import judge
 from detector.observation import UNTIMED, Observation, observe
@@ -35,22 +36,41 @@ class Span:
     end: float | None = None
 
 
-def check(partitions: Sequence[Source], rules: Sequence[Rule], options: SignalOptions, span: Span, now: float, every: int = 5) -> Report:
+class Memory(Protocol):
+    """Counts kept between runs (`detector.storage.memory`): observes a source by reading only what is new; None when it can't remember this source."""
+
+    def observe(self, source: Source, wanted: Mapping[str, Signal], options: SignalOptions, now: float) -> Observation | None: ...
+
+
+def check(
+    partitions: Sequence[Source],
+    rules: Sequence[Rule],
+    options: SignalOptions,
+    span: Span,
+    now: float,
+    every: int = 5,
+    *,
+    memory: Memory | None = None,
+    deadline: float | None = None,
+) -> Report:
     """Observe a log, judge it, and report. `partitions` are read by one process each; findings are equal for any number of them.
 
     Args:
         now: seconds since 1970 UTC, to tell records from the future.
         every: minutes between evaluations inside the window.
+        deadline: seconds that one rule may take to be judged; None: as long as it takes.
 
     Raises:
         SourceError: nothing can be read at all.
     """
-    wanted = {rule.signal for rule in rules}
-    seen = observe_all(partitions, {name: signal for name, signal in signals().items() if name in wanted}, options)
+    named = {rule.signal for rule in rules}
+    wanted = {name: signal for name, signal in signals().items() if name in named}
+    remembered = memory.observe(partitions[0], wanted, options, now) if memory is not None and len(partitions) == 1 else None
+    seen = remembered if remembered is not None else observe_all(partitions, wanted, options)
     window, notes, could_not = place(seen, _own_window(partitions, span), now)
     if window is None:
         return Report(None, seen.tally, (), (*could_not_look(seen, rules), *could_not), notes)
-    judgement = judge(seen.ledger, rules, window, every)
+    judgement = judge(seen.ledger, rules, window, every, deadline)
     return Report(window, seen.tally, judgement.findings, (*could_not_look(seen, rules), *could_not, *judgement.could_not), notes)
 
 
