@@ -59,14 +59,12 @@ def backtest(ledger: Ledger, rules: Sequence[Rule], start: int, end: int, every:
     judged = 0
     last = end // every * every
     counted = set(ledger.signals)
+    without: dict[str, list[str]] = {}
     for rule in rules:
         absent = _absent(rule, counted)
         if absent:
-            could_not.append(
-                CouldNot(f"rule {rule.id}", f"the counts have no {absent}", f"add rows with signal {absent}, or leave the rule out", blocking=False)
-            )
-            continue
-        if last <= start:
+            without.setdefault(absent, []).append(rule.id)
+        if absent or last <= start:
             continue
         scored = score_rule(rule, ledger, start, last, every)
         known = ~np.isnan(scored.score)
