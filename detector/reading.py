@@ -150,7 +150,7 @@ def broken_json(text: str) -> str:
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError as error:
-        if "recursion" in str(error).lower():
+        if "depth limit" in str(error) or "recursion" in str(error).lower():
             return "JSON nested too deep"
         if "unexpected end" in str(error) or "EOF" in str(error):
             return "JSON that is cut off"
