@@ -9,6 +9,12 @@ import pytest
 
 from detector.cli import main
 from detector.formats.base import formats
+from detector.formats.detect import Reader
+from detector.formats.wrapping_lines import raw_documents
+from detector.reading import ReadingOptions
+from detector.record import Record
+from detector.sources.base import Tally
+from detector.sources.files import Files
 
 DATA = Path(__file__).parent / "data" / "formats"
 ANSWER = "(APIServer pid=1) INFO 11-30 09:00:05 [logger.py:71] Generated response chatcmpl-{}: output: 'Aye.', output_token_ids: [1, 2], finish_reason: stop\n"
@@ -102,3 +108,20 @@ def test_half_surrogates_do_not_stop_the_printing(tmp_path: Path, capsys: pytest
 def test_a_missing_file_is_an_error_in_words(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["formats", "read", "/nowhere/at/all.log"]) == 2
     assert "no such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_files_give_what_the_reader_gives(tmp_path: Path, in_order: bool) -> None:
+    """The file source has faster ways for the usual lines; they must read the same as the formats do."""
+    path = tmp_path / "log"
+    for fixture in (json.loads(line) for file in sorted(DATA.glob("*.jsonl")) for line in file.read_text(encoding="utf-8").splitlines()):
+        path.write_text(fixture["input"], encoding="utf-8")
+        tally = Tally()
+        options = ReadingOptions(keep_duplicates=True, in_order=in_order)
+        found = [batch.record(row) for batch in Files([str(path)], options).batches(tally) for row in range(batch.size)]
+        outcomes = list(Reader().read(raw_documents(fixture["input"].splitlines(keepends=True), str(path))))
+        expected = [outcome for outcome in outcomes if isinstance(outcome, Record)]
+        if not in_order:
+            found, expected = (sorted(records, key=lambda record: (str(record.request_id), record.choice_index)) for records in (found, expected))
+        assert found == expected, fixture["id"]
+        assert sum(tally.unreadable.values()) + sum(tally.ignored.values()) == len(outcomes) - len(expected), fixture["id"]

@@ -5,16 +5,12 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
 
-from detector.formats.base import Document, Json, Outcome, Placed, Rejected
-from detector.formats.finish_reason import infer_length, reason
+from detector.formats.base import Document, Json, Outcome, Rejected
 from detector.formats.log_lines import Access, access, failed_generation, is_statistics
-from detector.formats.openai import records_of_body
 from detector.formats.openai_request import request_columns
-from detector.formats.vllm_lines import LOG_PREFIX, Event, bracketed_calls, event, leading_reasoning, open_stream_body
-from detector.record import Record
+from detector.formats.vllm_lines import LOG_PREFIX, Event, event, open_stream_body
+from detector.formats.vllm_records import Call, outcomes
 
 _REQUESTS = 20_000  # open requests whose answer may still come: a minute of traffic at 300 a second
 _STREAMS = 4_096  # streams of which deltas were seen and no end
@@ -24,9 +20,7 @@ _LINES_LONGEST = 2_000  # lines of one logged stream
 _INNER = re.compile(r"(.+)-[0-9a-f]{8}$")  # the engine's id: the API's and eight hex digits (vllm#54947)
 _PROMPT_INDEX = re.compile(r"(cmpl-.+)-\d{1,3}$")  # /v1/completions: one engine request per prompt
 _PARENT = re.compile(r"\d{1,3}_(.+)$")  # n > 1: the engine's requests are numbered in front
-_CUT_FROM = 16  # characters from which on equal lengths of text and token list are a logger's cut and no chance
 
-REQUEST_ONLY = "request line without an answer line"
 ACCESS = "access line"
 STATISTICS = "statistics line"
 NO_VALUE = "line about a request that adds no value"
@@ -36,35 +30,15 @@ UNENDED = "logged stream whose end is not in the log"
 AGAIN = "the same answer logged a second time"
 
 
-@dataclass
-class _Call:
-    key: str
-    request: list[Document] = field(default_factory=list)
-    columns: dict[str, Any] = field(default_factory=dict)
-    answers: list[tuple[Document, Event]] = field(default_factory=list)
-    deltas: list[tuple[Document, Event]] = field(default_factory=list)
-    bodies: list[tuple[Document, Json]] = field(default_factory=list)
-    end: tuple[Document, dict[str, Any]] | None = None  # abort, failure, or the Rust front end's closing line
-    prompt_length: int | None = None
-    rust: bool = False
-    touched: int = 0
-
-    def last(self) -> Document | None:
-        places = [document for document, _ in (*self.answers, *self.deltas, *self.bodies)]
-        if self.end is not None:
-            places.append(self.end[0])
-        return max(places, key=lambda document: document.position, default=None)
-
-
 class Calls:
     """`detector.formats.base.Joiner` for vLLM's lines. `text_of`: the log message in a document's body."""
 
     def __init__(self, text_of: Callable[[Json], str], time_of: Callable[[Json], float | None] = lambda body: None) -> None:
         self._text_of, self._time_of = text_of, time_of
         self._unended: tuple[Document, str, list[str]] | None = None  # a logged stream over several lines: first document, prefix, lines so far
-        self._open: OrderedDict[str, _Call] = OrderedDict()  # request seen, nothing else
-        self._streams: OrderedDict[str, _Call] = OrderedDict()  # deltas seen, no end
-        self._settled: OrderedDict[str, _Call] = OrderedDict()  # closed, waiting for late lines
+        self._open: OrderedDict[str, Call] = OrderedDict()  # request seen, nothing else
+        self._streams: OrderedDict[str, Call] = OrderedDict()  # deltas seen, no end
+        self._settled: OrderedDict[str, Call] = OrderedDict()  # closed, waiting for late lines
         self._recent: OrderedDict[str, str] = OrderedDict()  # ids of calls that are gone -> text of a streamed answer
         self._inner: dict[str, str] = {}  # API id -> the inner id under which an open call is kept
         self._fed = 0
@@ -72,31 +46,31 @@ class Calls:
     def feed(self, document: Document) -> Iterable[Outcome]:
         self._fed += 1
         line = self._text_of(document.body)
-        outcomes: list[Outcome] = []
+        settled: list[Outcome] = []
         if self._unended is not None:
             whole = self._continued(line)
             if whole is None:
-                return outcomes
+                return settled
             document, line = (self._unended[0], whole) if whole else (document, line)
             if whole:
                 self._unended = None
         prefix = open_stream_body(line)
         if prefix is not None and self._unended is None:
             self._unended = (document, prefix, [line])
-            return outcomes
+            return settled
         found = event(line)
         if found is None:
-            outcomes.extend(self._other(document, line))
+            settled.extend(self._other(document, line))
         elif found.kind in ("body", "stream_body"):
-            outcomes.extend(self._logged(document, found))
+            settled.extend(self._logged(document, found))
         else:
             for given in found.ids or (self._only_open(),):
                 if given is None:
-                    outcomes.extend(self._anonymous(document, found))
+                    settled.extend(self._anonymous(document, found))
                 else:
-                    outcomes.extend(self._named(document, found, given))
-        outcomes.extend(self._expired())
-        return outcomes
+                    settled.extend(self._named(document, found, given))
+        settled.extend(self._expired())
+        return settled
 
     def finish(self) -> Iterable[Outcome]:
         if self._unended is not None:
@@ -138,7 +112,7 @@ class Calls:
         prompt = _PROMPT_INDEX.match(given)
         return prompt[1] if prompt else given
 
-    def _held(self, key: str) -> _Call | None:
+    def _held(self, key: str) -> Call | None:
         return self._open.get(key) or self._streams.get(key) or self._settled.get(key)
 
     def _rename(self, old: str, new: str) -> None:
@@ -149,10 +123,10 @@ class Calls:
                 calls[new] = call
         self._inner.pop(new, None)
 
-    def _call(self, key: str) -> _Call:
+    def _call(self, key: str) -> Call:
         call = self._held(key)
         if call is None:
-            call = self._open[key] = _Call(key)
+            call = self._open[key] = Call(key)
             inner = _INNER.match(key)
             if inner and len(self._inner) < _REQUESTS:
                 self._inner[inner[1]] = key
@@ -207,12 +181,12 @@ class Calls:
     def _anonymous(self, document: Document, found: Event) -> Iterator[Outcome]:
         """A line without an id while no call, or more than one, is open."""
         if found.kind == "answer":
-            call = _Call("", rust=found.rust)
+            call = Call("", rust=found.rust)
             call.answers.append((document, found))
-            yield from self._records(call)
+            yield from outcomes(call, self._time_of)
         elif found.kind == "finished":
-            call = _Call("", rust=True, end=(document, found.columns))
-            yield from self._records(call)
+            call = Call("", rust=True, end=(document, found.columns))
+            yield from outcomes(call, self._time_of)
         else:
             yield Rejected(document, NO_VALUE, ignored=True)
 
@@ -224,10 +198,10 @@ class Calls:
                 yield Rejected(document, AGAIN, ignored=True)
                 return
             key = self._only_open()
-            call = self._call(key) if key is not None else _Call("")
+            call = self._call(key) if key is not None else Call("")
             call.answers.append((document, Event("answer", (), {**found.columns, "content_is_raw": False})))
             if key is None:
-                yield from self._records(call)
+                yield from outcomes(call, self._time_of)
             else:
                 yield from self._settle(call)
             return
@@ -235,21 +209,21 @@ class Calls:
             yield Rejected(document, BAD_BODY)
             return
         given = found.body.get("id")
-        call = self._call(self._resolve(given)) if isinstance(given, str) and given else _Call("")
+        call = self._call(self._resolve(given)) if isinstance(given, str) and given else Call("")
         call.bodies.append((document, found.body))
         if call.key:
             yield from self._settle(call)
         else:
-            yield from self._records(call)
+            yield from outcomes(call, self._time_of)
 
     def _other(self, document: Document, line: str) -> Iterator[Outcome]:
         line_of_access = access(line)
         if line_of_access is not None:
             if failed_generation(line_of_access) and not self._failure_known(line_of_access):
                 key = self._only_open()
-                call = self._call(key) if key is not None else _Call("")
+                call = self._call(key) if key is not None else Call("")
                 call.end = (document, {"status_code": line_of_access.status, "endpoint": line_of_access.path})
-                yield from self._settle(call) if key is not None else self._records(call)
+                yield from self._settle(call) if key is not None else outcomes(call, self._time_of)
             else:
                 yield Rejected(document, ACCESS, ignored=True)
         elif is_statistics(line):
@@ -276,7 +250,7 @@ class Calls:
 
     # closing
 
-    def _settle(self, call: _Call) -> Iterator[Outcome]:
+    def _settle(self, call: Call) -> Iterator[Outcome]:
         if not (call.answers or call.bodies or call.end):
             return
         wanted = call.columns.get("n") or 1
@@ -287,7 +261,7 @@ class Calls:
         else:
             self._move(call, self._settled)
 
-    def _move(self, call: _Call, target: OrderedDict[str, _Call]) -> None:
+    def _move(self, call: Call, target: OrderedDict[str, Call]) -> None:
         for calls in (self._open, self._streams, self._settled):
             if calls is not target:
                 calls.pop(call.key, None)
@@ -320,82 +294,7 @@ class Calls:
         self._recent[key] = streamed[0] if streamed else ""
         if len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
-        yield from self._records(call)
-
-    def _records(self, call: _Call) -> Iterator[Outcome]:
-        if not (call.answers or call.bodies or call.deltas or call.end):
-            for document in call.request:
-                yield Rejected(document, REQUEST_ONLY, ignored=True)
-            return
-        if call.bodies and not call.answers:
-            known = {**call.columns, "engine": "vllm"}
-            for document, body in call.bodies:
-                records = records_of_body(body, known)
-                if not records:
-                    yield Rejected(document, "no answer of a chat or completion", ignored=True)
-                for record in records:
-                    yield Placed(record, document)
-            return
-        if call.answers:
-            for index, (document, found) in enumerate(call.answers):
-                yield Placed(self._timed(self._record(call, found, index), document), document)
-        elif call.deltas:
-            document = call.deltas[-1][0]
-            text = "".join(found.columns.get("content") or "" for _, found in call.deltas)
-            columns = {"content": text or None, "content_state": "present" if text else "empty", "stream": True, "content_is_raw": False, "stream_done": False}
-            yield Placed(self._record(call, Event("delta", (), columns, rust=call.rust), 0), call.end[0] if call.end else document)
-        elif call.end is not None:
-            yield Placed(self._record(call, Event("abort", (), {}, rust=call.rust), 0), call.end[0])
-
-    def _timed(self, record: Record, document: Document) -> Record:
-        if record.timestamp is None and "timestamp" not in document.envelope:
-            record.timestamp = self._time_of(document.body)
-        return record
-
-    def _record(self, call: _Call, found: Event, index: int) -> Record:
-        ended = call.end[1] if call.end is not None else {}
-        columns = {**call.columns, **found.columns, **{name: value for name, value in ended.items() if name != "finish_reason_raw"}}
-        raw = ended.get("finish_reason_raw") or found.columns.get("finish_reason_raw")
-        if raw in (None, "streaming_complete"):
-            raw = next((event.columns["finish_reason_raw"] for _, event in reversed(call.deltas) if "finish_reason_raw" in event.columns), raw)
-        columns.pop("finish_reason_raw", None)
-        record = Record(request_id=call.key or None, engine="vllm", choice_index=index, **columns)
-        if raw is not None:
-            given = reason(raw)
-            record.finish_reason, record.finish_reason_raw, record.finish_reason_source = given.canonical, raw, "engine"
-        if record.stream:
-            no_text = record.content_state == "empty" and found.columns.get("content_is_raw") is False  # the middleware shows no tool calls
-            record.stream_done = True if found.kind == "answer" and not no_text else record.stream_done
-        if found.kind == "answer":
-            self._text(record, found, call)
-        infer_length(record)
-        return record
-
-    def _text(self, record: Record, found: Event, call: _Call) -> None:
-        if record.content_is_raw is None:
-            record.content_is_raw = bool(record.stream and not found.rust) or call.key.startswith("cmpl-")
-        text = record.content
-        if text and found.rust:
-            thought, text = leading_reasoning(text)
-            if thought is not None:
-                record.reasoning, record.reasoning_state = thought, "present"
-        calls = bracketed_calls(text) if text and not record.content_is_raw else None
-        if calls is not None:
-            text, record.tool_calls, record.tool_arguments = calls
-        elif record.content_state != "truncated":
-            record.tool_calls = () if not record.content_is_raw else None
-        if text and record.content_state == "present" and self._is_cut(text, found, call):
-            record.content_state = "truncated"
-            if record.completion_tokens == len(text):
-                record.completion_tokens = None
-        record.content = text or None
-        if not text and record.content_state == "present":
-            record.content_state = "empty"
-
-    def _is_cut(self, text: str, found: Event, call: _Call) -> bool:
-        """`max_log_len` cuts prompt, text and token list to one length and leaves no other mark."""
-        size = len(text)
-        return size >= _CUT_FROM and size in (found.columns.get("completion_tokens"), call.prompt_length)
+        yield from outcomes(call, self._time_of)
 
 
 def _spellings(given: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from detector.formats.paths import get
+from detector.formats.paths import as_list, get
 from detector.formats.values import flag, instant
 from detector.formats.wrapping_metadata import labels, metadata
 
@@ -163,7 +163,7 @@ def _datadog(body: Mapping[str, Any]) -> Shipped | None:
     if not isinstance(given, dict) or not (body.get("type") == "log" or given.keys() & {"tags", "service", "status"}) or "message" not in given:
         return None
     parsed = given.get("attributes")
-    tags = [tag.partition(":") for tag in given.get("tags") or () if isinstance(tag, str)]
+    tags = [tag.partition(":") for tag in as_list(given.get("tags")) if isinstance(tag, str)]
     pod = next((value for name, _, value in tags if name == "pod_name"), None)
     inner = [entry for entry in (given["message"], parsed) if isinstance(entry, (str, dict)) and entry]
     return Shipped(inner, {**metadata(given), **({"pod": pod} if pod else {})}) if inner else None
