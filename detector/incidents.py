@@ -111,8 +111,20 @@ def fingerprint(deployment: str | None, signal: str) -> str:
     return hashlib.sha256(f"{deployment or ''}\x1f{signal}".encode()).hexdigest()[:16]
 
 
-def advance(incidents: Sequence[Incident], report: Report, rules: Sequence[Rule], now: float, policy: Policy | None = None) -> Advanced:
-    """Incidents after this report. `info` findings open no incident. Order of findings and incidents does not matter."""
+def advance(
+    incidents: Sequence[Incident],
+    report: Report,
+    rules: Sequence[Rule],
+    now: float,
+    policy: Policy | None = None,
+    elsewhere: frozenset[str] = frozenset(),
+) -> Advanced:
+    """Incidents after this report. `info` findings open no incident. Order of findings and incidents does not matter.
+
+    Args:
+        rules: the rules that this report judged.
+        elsewhere: ids of rules that other runs judge (groups of a schedule). An incident whose first rule is one of them ends in that run, not here.
+    """
     policy = policy or Policy()
     known = {rule.id: rule for rule in rules}
     kept: dict[str, Incident] = {incident.id: incident for incident in sorted(incidents, key=lambda entry: (entry.since, entry.id))}
@@ -138,7 +150,7 @@ def advance(incidents: Sequence[Incident], report: Report, rules: Sequence[Rule]
             changes.append(change)
     blind = {entry.rule: entry.why for entry in _blindness(report, rules)}
     for incident in list(kept.values()):
-        if incident.open and incident.id not in touched:
+        if incident.open and incident.id not in touched and not set(incident.rules[:1]) & elsewhere:
             after, change = _quiet(incident, blind, known, now, policy)
             kept[after.id] = after
             if change is not None:

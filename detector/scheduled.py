@@ -69,12 +69,14 @@ def run_once(
     policy: Policy | None = None,
     wait: float = 30.0,
     one_shot: bool = True,
+    elsewhere: frozenset[str] = frozenset(),
 ) -> Run:
     """Carry out one run. `look` makes the report (it may raise SourceError only through `blind_report`).
 
     Args:
         clock: seconds since 1970 UTC.
         wait: seconds to wait for the lease; after that the run is skipped, and says so.
+        elsewhere: ids of rules that other groups of the schedule judge.
         one_shot: try every waiting message once, also those whose next try is not due (a cron job has no later).
 
     Raises:
@@ -90,7 +92,7 @@ def run_once(
         settled, commands = untold(before)
         told, reactions = answered(settled, heard, now)
         replies = (*commands, *reactions)
-        advanced = advance(told, report, rules, now, policy)
+        advanced = advance(told, report, rules, now, policy, elsewhere)
         changes = merged_changes(replies, advanced.changes)
         open_ones = [incident for incident in advanced.incidents if incident.open]
         decisions = decide(

@@ -221,3 +221,12 @@ def test_an_outage_that_began_and_ended_unseen_is_told_once() -> None:
     (incident,) = played.incidents
     assert incident.clean_from == T0 + 10 * MINUTE
     assert [change.kind for change in advance(played.incidents, report(at + 60), [rule("think_tag_leak")], at + 60).changes] == ["resolved"]
+
+
+def test_a_run_of_other_rules_ends_nothing() -> None:
+    """Groups of a schedule share incidents; each run looks at its own rules only."""
+    rules = [rule("garbled_text_spike")]
+    opened = advance((), report(T0, finding(T0)), [rule("think_tag_leak")], T0).incidents
+    later = T0 + 24 * 3600
+    assert advance(opened, report(later), rules, later, elsewhere=frozenset({"think_tag_leak"})).changes == ()
+    assert [change.kind for change in advance(opened, report(later), rules, later).changes] == ["resolved"]  # its rule is gone for good
