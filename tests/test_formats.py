@@ -47,6 +47,7 @@ OF_PRODUCER = {
     "nginx": {"nginx"},
     "openwebui": {"openwebui"},
     "librechat": {"librechat"},
+    "ecs": {"ecs"},
 }
 OVER_TIME = {"latency", "silence"}  # signals of a series, which no single record shows
 KNOWN = {fmt.name for fmt in formats()}

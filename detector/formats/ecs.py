@@ -70,6 +70,9 @@ def _records(body: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Recor
         "client": text(scalar(get(body, "user_agent.original"))),
         "pod": text(scalar(get(body, "kubernetes.pod.name"))) or envelope.get("pod"),
     }
+    kind = text(scalar(get(body, "error.type", "error.code")))
+    if kind is not None and "error_type" not in columns:
+        columns["error_type"], columns["error_message"] = kind, text(scalar(get(body, "error.message")))
     http_id = text(scalar(get(body, "http.request.id")))
     known = {name: value for name, value in columns.items() if value is not None}
     if answer is not None:

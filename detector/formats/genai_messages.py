@@ -88,12 +88,9 @@ def mark_cut(columns: dict[str, Any]) -> None:
     if columns.get("tool_calls") and columns.get("content_state") != "present":
         columns["content_state"] = "not_captured"
         return
-    if columns.get("content_state") == "present":
-        columns["content_state"] = "truncated"
-    elif columns.get("reasoning_state") == "present":
-        columns["reasoning_state"], columns["content_state"] = "truncated", "not_captured"
-    else:
-        columns["content_state"] = "truncated"
+    if columns.get("content_state") != "present" and columns.get("reasoning_state") == "present":
+        columns["reasoning_state"] = "truncated"
+    columns["content_state"] = "truncated"
     if not columns.get("tool_calls"):
         columns.pop("tool_calls", None)
 
