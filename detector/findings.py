@@ -76,6 +76,7 @@ class Finding:
     panels: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     incident: str = ""
+    excerpt: str = ""  # text of one answer, only where it was asked for
 
     @property
     def deployment(self) -> str | None:

@@ -65,6 +65,12 @@ def test_no_text_of_an_answer_is_shown_unasked(log: Path, capsys: pytest.Capture
         assert "crane" not in capsys.readouterr().out
 
 
+def test_text_is_shown_where_it_was_asked_for(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """An inert excerpt around the marker."""
+    main(["check", "--since", "1h", "--source", str(log), "--show-content"])
+    assert "add it up.\\u000a</think>\\u000a" in capsys.readouterr().out.replace("\n              ", " ").replace("\n", "")
+
+
 def test_clean_log_is_quiet(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Looked, nothing fires: exit code 0."""
     code, report = checked(capsys, "--since", "1h", "--source", str(write(tmp_path / "clean.jsonl", days(3, 60))))
@@ -211,7 +217,8 @@ def test_mapping_reads_an_unknown_layout(tmp_path: Path, capsys: pytest.CaptureF
     path = write(tmp_path / "own.jsonl", rows)
     config = tmp_path / "detector.yml"
     config.write_text(
-        "source:\n  mapping:\n    timestamp: {path: ts, unit: ms}\n    deployment: svc\n    content: out.txt\n    finish_reason: why\n    completion_tokens: used\n    request_id: rid\n"
+        "source:\n  mapping:\n    timestamp: {path: ts, unit: ms}\n    deployment: svc\n    content: out.txt\n"
+        "    finish_reason: why\n    completion_tokens: used\n    request_id: rid\n"
     )
     code, report = checked(capsys, "--config", str(config), "--since", "1h", "--source", str(path))
     assert code == 1

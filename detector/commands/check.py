@@ -49,7 +49,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--every", metavar="DURATION", default="5m", help="distance of the evaluations inside the window (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read (default: %(default)s); the findings do not depend on it")
     parser.add_argument("--notify", action="store_true", help="one scheduled run: keep incidents in the store and tell the configured receivers")
-    parser.add_argument("--show-content", action="store_true", help="show an inert excerpt of one answer per finding (files only)")
+    parser.add_argument("--show-content", action="store_true", help="show an inert excerpt of one answer per finding; the log is read a second time")
     parser.set_defaults(run=run)
 
 
@@ -95,13 +95,21 @@ def _notify(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
 
 def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argparse.Namespace) -> Report:
     """Open the source and check it."""
+    from dataclasses import replace
+
+    from detector.excerpts import read_answers, wanted_ids, with_excerpts
     from detector.pipeline import check
     from detector.sources.choice import open_source
     from detector.window import minutes
 
     now = time.time()
+    every = minutes(args.every)  # a wrong option is told before anything is read
     sources = open_source(settings, args.source, jobs=args.jobs, format_of=args.format_of, span=span, rules=rules, now=now)
-    return check(sources, rules, settings.signals.options(), span, now, minutes(args.every))
+    report = check(sources, rules, settings.signals.options(), span, now, every)
+    if not args.show_content or not report.findings:
+        return report
+    again = open_source(settings, args.source, jobs=1, format_of=args.format_of, span=span, rules=rules, now=now)
+    return replace(report, findings=with_excerpts(report.findings, read_answers(again, wanted_ids(report.findings))))
 
 
 def rules_of(settings: Settings, folders: Sequence[str]) -> list[Rule]:

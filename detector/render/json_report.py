@@ -85,6 +85,7 @@ def _finding(finding: Finding) -> dict[str, Any]:
         ],
         "request_ids": list(finding.request_ids),
         "reasons": list(finding.reasons),
+        **({"excerpt": finding.excerpt} if finding.excerpt else {}),
         "diagnosis": {
             "summary": finding.meaning,
             "impact": finding.impact,

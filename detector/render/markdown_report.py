@@ -58,4 +58,6 @@ def _finding(finding: Finding) -> Iterator[str]:
     for index, step in enumerate(finding.next_steps, 1):
         yield f"- step {index}: {markdown(step, 600)}"
     if finding.request_ids:
+        if finding.excerpt:
+            yield f"- text: {markdown(finding.excerpt, 600)}"
         yield "- requests: " + ", ".join(f"`{markdown(request_id, 60)}`" for request_id in finding.request_ids)

@@ -72,6 +72,8 @@ def _finding(finding: Finding, *, more: bool) -> Iterator[str]:
         yield from _row("do" if index == 0 else "", f"{index + 1}. {step}")
     if finding.request_ids:
         yield from _row("requests", ", ".join(plain(request_id, 60) for request_id in finding.request_ids))
+    if finding.excerpt:
+        yield from _row("text", finding.excerpt)
     for index, reason in enumerate(finding.reasons[:2]):
         yield from _row("because" if index == 0 else "", plain(reason))
 
