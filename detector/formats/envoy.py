@@ -36,7 +36,7 @@ _CACHED = (
     "genai_tokens_cached",
     "cached_tokens",
 )
-_AI = (*_MODELS[:-1], *_IN[:4], *_OUT[:4], "genai_backend_name", "gen_ai_provider_name", "genai_tokens_total", "gen_ai_usage_total_tokens")
+_AI = (*_MODELS[:-1], *_IN[:4], *_OUT[:4])
 
 NO_GENERATION = "request that asks for no answer of a model"
 

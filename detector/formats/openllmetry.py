@@ -10,8 +10,8 @@ from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.genai_columns import call_columns, choice_reasons, records
+from detector.formats.genai_events import span_messages
 from detector.formats.genai_messages import Messages, entries, output_messages, turn_columns
-from detector.formats.otel import span_messages
 from detector.formats.telemetry import Telemetry, attributes, telemetry
 from detector.formats.values import decoded, text
 from detector.record import Record

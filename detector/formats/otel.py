@@ -12,10 +12,11 @@ from typing import Any
 from detector.formats.base import Document, Format, Json, Outcome, Placed, Rejected
 from detector.formats.finish_reason import reason
 from detector.formats.genai_columns import call_columns, choice_reasons, records
-from detector.formats.genai_messages import Messages, output_messages, turn_columns
+from detector.formats.genai_events import CHOICE, COMPLETION, DETAILS, choice_text, span_messages
 from detector.formats.joining import ByKey
-from detector.formats.telemetry import SpanEvent, Telemetry, attributes, is_telemetry, telemetry
-from detector.formats.values import count, decoded, text
+from detector.formats.paths import get
+from detector.formats.telemetry import Telemetry, attributes, is_telemetry, telemetry
+from detector.formats.values import count, text
 from detector.record import Record
 
 _NO_ANSWER_OPERATIONS = frozenset(
@@ -33,10 +34,7 @@ _NO_ANSWER_OPERATIONS = frozenset(
         "search_memory",
     )
 )
-_DETAILS = "gen_ai.client.inference.operation.details"
-_CHOICE = "gen_ai.choice"
-_COMPLETION = "gen_ai.content.completion"
-_ANSWERS = (_DETAILS, _CHOICE, _COMPLETION)
+_ANSWERS = (DETAILS, CHOICE, COMPLETION)
 _OF_CALL = ("gen_ai_response_", "gen_ai_usage_", "gen_ai_output_", "gen_ai_completion", "gen_ai_request_", "gen_ai_latency_")
 
 MESSAGE = "message of a request, no answer"
@@ -57,7 +55,7 @@ def _recognise(body: Json) -> str | None:
 
 
 def _event_name(body: Mapping[str, Any]) -> str:
-    for key in ("event_name", "eventName", "EventName"):
+    for key in ("event_name", "eventName", "EventName", "attributes.event.name", "Attributes.event.name"):
         if isinstance(body.get(key), str):
             return str(body[key])
     for key in ("attributes", "Attributes", "LogAttributes"):
@@ -97,24 +95,45 @@ def _call(group: Sequence[Document]) -> Iterator[Outcome]:
     asked: list[Any] = []
     for document in group:
         seen = telemetry(document.body) if isinstance(document.body, dict) else None
-        if seen is None or not _is_answer(seen):
+        if seen is None or _is_figures(document.body) or not _is_answer(seen):
             if seen is not None and seen.event is not None and seen.event.startswith("gen_ai.") and seen.event.endswith(".message"):
                 asked.append((seen.event, seen.body))
                 yield Rejected(document, MESSAGE, ignored=True)
             else:
                 yield Rejected(document, NO_CALL, ignored=True)
-        elif seen.event == _CHOICE:
+        elif seen.event == CHOICE:
             choices.append((document, seen))
         else:
             whole.append((document, seen))
-    if not whole and not choices:
-        return
-    call = _merged([seen for _, seen in (whole or choices)], asked)
-    base = {**_surroundings(group), **call_columns(call)}
     if choices:
-        yield from _of_choice_events(choices, base, call)
-    else:
-        yield from (Placed(record, whole[0][0]) for record in _of_span(call, base))
+        yield from _of_choice_events(choices, _surroundings(group), _merged([seen for _, seen in (whole or choices[:1])], asked))
+        return
+    for document, parts in _calls(whole):
+        call = _merged(parts, asked)
+        yield from (Placed(record, document) for record in _of_span(call, {**_surroundings(group), **call_columns(call)}))
+
+
+def _is_figures(body: Mapping[str, Any]) -> bool:
+    """A metric's document, or an error that APM stores beside its span: both repeat attributes of calls."""
+    return "metrics" in body or get(body, "data_stream.type") == "metrics" or get(body, "processor.event") in ("metric", "error")
+
+
+def _calls(whole: Sequence[tuple[Document, Telemetry]]) -> Iterator[tuple[Document, list[Telemetry]]]:
+    """Calls among span and events of one span id, each in the place of its first document.
+
+    An instrumentation that makes no span of its own puts the events of many calls under the span that is active: they are told apart by response id, and
+    events without one stand alone.
+    """
+    events = [entry for entry in whole if entry[1].event is not None]
+    if len(events) <= 1:
+        if whole:
+            yield whole[0][0], [seen for _, seen in whole]
+        return
+    by_id: dict[str | int, list[tuple[Document, Telemetry]]] = {}
+    for place, entry in enumerate(whole):
+        by_id.setdefault(text(entry[1].first("gen_ai_response_id")) or place, []).append(entry)
+    for entries in by_id.values():
+        yield entries[0][0], [seen for _, seen in entries]
 
 
 def _is_answer(seen: Telemetry) -> bool:
@@ -123,7 +142,7 @@ def _is_answer(seen: Telemetry) -> bool:
     operation = text(seen.first("gen_ai_operation_name"))
     if operation in _NO_ANSWER_OPERATIONS or text(seen.first("llm_request_type")) in ("embedding", "rerank"):
         return False
-    return any(name.startswith(_OF_CALL) for name in seen.attributes)
+    return bool(operation) or any(name.startswith(_OF_CALL) for name in seen.attributes)
 
 
 def _merged(parts: Sequence[Telemetry], asked: Sequence[tuple[str, Any]]) -> Telemetry:
@@ -149,37 +168,28 @@ def _surroundings(group: Sequence[Document]) -> dict[str, Any]:
 
 
 def _of_choice_events(choices: Sequence[tuple[Document, Telemetry]], base: dict[str, Any], call: Telemetry) -> Iterator[Outcome]:
+    """One record per event. Where an index comes twice, several calls share the span, and what the span says belongs to none of them alone."""
+    bodies = [_choice_body(seen) for _, seen in choices]
+    numbers = [count(body.get("index")) or 0 for body in bodies]
+    shared = {**base, **call_columns(call)} if len(set(numbers)) == len(numbers) else base
     spoken = choice_reasons(call, None)
     for place, (document, seen) in enumerate(choices):
-        body = seen.body if isinstance(seen.body, dict) else {}
-        body = {**{name: seen.attributes[name] for name in ("index", "finish_reason", "message") if name in seen.attributes}, **body}
-        found = reason(body.get("finish_reason"))
-        if found.canonical in (None, "unknown") and len(spoken) == len(choices):
+        found = reason(bodies[place].get("finish_reason"))
+        if found.canonical in (None, "unknown") and len(spoken) == len(choices) and shared is not base:
             found = spoken[place]
-        known = {**call_columns(seen), **base} if seen is not call else base
-        columns: dict[str, Any] = {"choice_index": count(body.get("index")) or 0}
-        columns.update(_choice_text(body))
-        if call.duration is None and seen.start is not None:
+        known = {**call_columns(seen), **shared}
+        columns: dict[str, Any] = {"choice_index": numbers[place], **choice_text(bodies[place])}
+        if (call.duration is None or shared is base) and seen.start is not None:
             columns["timestamp"] = seen.start
-        made = records({key: value for key, value in known.items() if key not in columns}, [columns], [found])
-        if len(choices) > 1 and made[0].finish_reason_source == "inferred":
-            made = records({**known, "n": len(choices)}, [columns], [found])
-        yield Placed(made[0], document)
+        if len(choices) > 1:
+            known["n"] = known.get("n") or len(set(numbers))
+        yield Placed(records({key: value for key, value in known.items() if key not in columns}, [columns], [found])[0], document)
 
 
-def _choice_text(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Text and tool calls of a choice event. A message without content and calls was not captured."""
-    message = decoded(body.get("message"))
-    if isinstance(message, str):
-        message = {"content": message}
-    if not isinstance(message, dict):
-        message = {key: decoded(body[key]) for key in ("content", "tool_calls", "reasoning") if key in body}
-    if isinstance(body.get("tool_calls"), list) and "tool_calls" not in message:
-        message = {**message, "tool_calls": body["tool_calls"]}
-    columns = turn_columns(message)
-    if "content" not in message and "parts" not in message and not columns.get("tool_calls") and "content_state" not in columns:
-        columns.pop("tool_calls", None)
-    return columns
+def _choice_body(seen: Telemetry) -> dict[str, Any]:
+    """The event's body; some instrumentations put its fields into attributes."""
+    beside = {name: seen.attributes[name] for name in ("index", "finish_reason", "message") if name in seen.attributes}
+    return {**beside, **(seen.body if isinstance(seen.body, dict) else {})}
 
 
 def _of_span(call: Telemetry, base: dict[str, Any]) -> list[Record]:
@@ -189,47 +199,6 @@ def _of_span(call: Telemetry, base: dict[str, Any]) -> list[Record]:
     if text(call.first("gen_ai_operation_name")) == "text_completion":  # no reasoning parser runs there
         choices = [{**choice, "content_is_raw": True} if choice.get("content_state") in ("present", "truncated") else choice for choice in choices]
     return records(base, choices, found)
-
-
-def span_messages(call: Telemetry) -> Messages | None:
-    """The answer's messages: attributes of the span or event, its span events, or the body of the event."""
-    found = output_messages(call.attributes)
-    if found is None and isinstance(call.body, dict):
-        inner = attributes(call.body) or {f"gen_ai_{name}": value for name, value in call.body.items() if name in ("output_messages", "output.messages")}
-        found = output_messages({name.replace(".", "_"): value for name, value in inner.items()})
-    if found is not None:
-        return found
-    of_events = [event for event in call.events if event.name in (_CHOICE, _COMPLETION, _DETAILS)]
-    if of_events:
-        return _of_span_events(of_events)
-    for name in ("gen_ai_completion", "gen_ai_response_text", "gen_ai_response_content"):
-        value = decoded(call.attributes.get(name))
-        if isinstance(value, (list, dict)) and value:
-            return output_messages({"gen_ai_output_messages": value})
-        if isinstance(value, str):
-            return Messages([turn_columns({"content": value})], [None])
-    return None
-
-
-def _of_span_events(events: Sequence[SpanEvent]) -> Messages | None:
-    choices: list[dict[str, Any]] = []
-    raw: list[Any] = []
-    for event in events:
-        given = event.attributes
-        if event.name == _CHOICE:
-            body = {"index": given.get("index"), "message": given.get("message"), "tool_calls": given.get("tool_calls"), "content": given.get("content")}
-            body = {key: value for key, value in body.items() if value is not None}
-            message = {key[len("message_") :]: value for key, value in given.items() if key.startswith("message_")}
-            if message and "message" not in body:
-                body["message"] = message
-            choices.append({**({"choice_index": count(body["index"]) or 0} if "index" in body else {}), **_choice_text(body)})
-            raw.append(given.get("finish_reason"))
-        else:
-            found = output_messages({"gen_ai_output_messages": given.get("gen_ai_completion", given.get("gen_ai_output_messages"))})
-            if found is not None:
-                choices.extend(found.choices)
-                raw.extend(found.reasons)
-    return Messages(choices, raw) if choices else None
 
 
 FORMAT = Format(

@@ -13,9 +13,10 @@ from datetime import UTC
 from typing import Any
 
 from detector.formats.paths import get, otlp_attributes, otlp_value
-from detector.formats.values import decoded, instant, number, seconds, text
+from detector.formats.values import decoded, flag, instant, number, seconds, text
 
 _ROOTS = ("attributes", "Attributes", "SpanAttributes", "LogAttributes", "span_attributes", "labels", "numeric_labels", "tags", "tag", "Tags")
+_FLAT_ROOTS = tuple(f"{root}." for root in _ROOTS)
 _NAMESPACES = ("gen_ai", "llm", "openinference", "traceloop")  # attributes that make a document one of ours
 _BESIDE = ("input", "output", "error", "exception", "http", "server", "session", "user", "enduser", "event", "metadata", "hidden_params", "langfuse", "stream")
 _DEPTH = 10
@@ -75,9 +76,10 @@ def attributes(body: Any) -> dict[str, Any]:
     for key, value in body.items():
         if key in _ROOTS:
             _add(found, "", _unpacked(value), _DEPTH)
-        elif key.startswith(_NAMESPACES) or key.startswith(("attributes.", "labels.", "numeric_labels.")):
-            name = key.partition(".")[2] if key.startswith(("attributes.", "labels.", "numeric_labels.")) else key
-            _add(found, name, value, _DEPTH)
+        elif key.startswith(_NAMESPACES):
+            _add(found, key, value, _DEPTH)
+        elif key.startswith(_FLAT_ROOTS):
+            _add(found, key.partition(".")[2], value, _DEPTH)
     if any(name.startswith(_NAMESPACES) for name in found):
         for key, value in body.items():
             if key.partition(".")[0] in _BESIDE:
@@ -110,7 +112,7 @@ def telemetry(body: Mapping[str, Any]) -> Telemetry:
     code = get(body, "status.code", "status.status_code", "StatusCode", "TraceStatus", "statusCode", "event.outcome")
     if code is None and isinstance(body.get("status_code"), str):  # Phoenix
         code = body["status_code"]
-    found.failed = str(code).rpartition(".")[2].strip().lower() in _FAILED or given.get("otel_status_code") == "ERROR"
+    found.failed = str(code).rpartition(".")[2].strip().lower() in _FAILED or given.get("otel_status_code") == "ERROR" or flag(given.get("error")) is True
     found.message = _word(body, "status.message", "status.description", "status_message", "StatusMessage", "TraceStatusDescription", "error.message") or None
     found.events = list(_events(body))
     return found
@@ -156,7 +158,20 @@ def _body(body: Mapping[str, Any]) -> Any:
             value = decoded(otlp_value(value))
         if value not in (None, {}, ""):
             return value
-    return None
+    return _unflattened(body, "body.structured.") or _unflattened(body, "body.") or None
+
+
+def _unflattened(body: Mapping[str, Any], start: str) -> dict[str, Any]:
+    """The object whose leaves stand under dotted names at the top, as search answers with `fields` give them."""
+    found: dict[str, Any] = {}
+    for key, value in body.items():
+        if key.startswith(start):
+            node, parts = found, key[len(start) :].split(".")[:_DEPTH]
+            for part in parts[:-1]:
+                inner = node.setdefault(part, {})
+                node = inner if isinstance(inner, dict) else {}
+            node[parts[-1]] = value
+    return found
 
 
 def _start(body: Mapping[str, Any]) -> float | None:

@@ -1,0 +1,73 @@
+"""Answers inside events of OpenTelemetry GenAI: choice events as documents, span events of the generations before 1.37, and bodies of events.
+
+Sources: open-telemetry/semantic-conventions v1.26 (span events gen_ai.content.*), v1.28 to v1.36 (log events gen_ai.choice), v1.37 (operation.details).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from detector.formats.genai_messages import Messages, output_messages, turn_columns
+from detector.formats.telemetry import SpanEvent, Telemetry, attributes
+from detector.formats.values import count, decoded
+
+DETAILS = "gen_ai.client.inference.operation.details"
+CHOICE = "gen_ai.choice"
+COMPLETION = "gen_ai.content.completion"
+
+
+def choice_text(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Text and tool calls of a choice event. A message without content and calls was not captured."""
+    message = decoded(body.get("message"))
+    if isinstance(message, str):
+        message = {"content": message}
+    if not isinstance(message, dict):
+        message = {key: decoded(body[key]) for key in ("content", "tool_calls", "reasoning") if key in body}
+    if isinstance(body.get("tool_calls"), list) and "tool_calls" not in message:
+        message = {**message, "tool_calls": body["tool_calls"]}
+    columns = turn_columns(message)
+    if "content" not in message and "parts" not in message and not columns.get("tool_calls") and "content_state" not in columns:
+        columns.pop("tool_calls", None)
+    return columns
+
+
+def span_messages(call: Telemetry) -> Messages | None:
+    """The answer's messages: attributes of the span or event, its span events, or the body of the event."""
+    found = output_messages(call.attributes)
+    if found is None and isinstance(call.body, dict):
+        inner = attributes(call.body) or {f"gen_ai_{name}": value for name, value in call.body.items() if name in ("output_messages", "output.messages")}
+        found = output_messages({name.replace(".", "_"): value for name, value in inner.items()})
+    if found is not None:
+        return found
+    of_events = [event for event in call.events if event.name in (CHOICE, COMPLETION, DETAILS)]
+    if of_events:
+        return _of_span_events(of_events)
+    for name in ("gen_ai_completion", "gen_ai_response_text", "gen_ai_response_content"):
+        value = decoded(call.attributes.get(name))
+        if isinstance(value, (list, dict)) and value:
+            return output_messages({"gen_ai_output_messages": value})
+        if isinstance(value, str):
+            return Messages([turn_columns({"content": value})], [None])
+    return None
+
+
+def _of_span_events(events: Sequence[SpanEvent]) -> Messages | None:
+    choices: list[dict[str, Any]] = []
+    raw: list[Any] = []
+    for event in events:
+        given = event.attributes
+        if event.name == CHOICE:
+            body = {"index": given.get("index"), "message": given.get("message"), "tool_calls": given.get("tool_calls"), "content": given.get("content")}
+            body = {key: value for key, value in body.items() if value is not None}
+            message = {key[len("message_") :]: value for key, value in given.items() if key.startswith("message_")}
+            if message and "message" not in body:
+                body["message"] = message
+            choices.append({**({"choice_index": count(body["index"]) or 0} if "index" in body else {}), **choice_text(body)})
+            raw.append(given.get("finish_reason"))
+        else:
+            found = output_messages({"gen_ai_output_messages": given.get("gen_ai_completion", given.get("gen_ai_output_messages"))})
+            if found is not None:
+                choices.extend(found.choices)
+                raw.extend(found.reasons)
+    return Messages(choices, raw) if choices else None
