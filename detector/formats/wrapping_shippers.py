@@ -6,12 +6,12 @@ Azure Monitor, Datadog, and log bodies of the OpenTelemetry collector. Sources: 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from detector.formats.paths import as_list, get
-from detector.formats.values import flag, instant
+from detector.formats.values import count, flag, instant
 from detector.formats.wrapping_metadata import labels, metadata
 
 _BEATS = frozenset(
@@ -61,9 +61,18 @@ class Shipped:
 
 def shipped(body: Mapping[str, Any]) -> Shipped | None:
     """The shipper's view of this object, or None if it is no shipper's document."""
+    shape = tuple(body)
+    likely = _LIKELY.get(shape)
+    if likely is not None:
+        found = likely(body)
+        if found is not None:
+            return found
     for reader in _READERS:
         found = reader(body)
         if found is not None:
+            if len(_LIKELY) >= _SHAPES:
+                _LIKELY.clear()
+            _LIKELY[shape] = reader
             return found
     return None
 
@@ -111,6 +120,8 @@ def _partial(body: Mapping[str, Any]) -> bool | None:
         return bool(tag == "P")
     if flag(body.get("partial_message")):
         return not flag(body.get("partial_last"))
+    if "source_type" in body:  # Vector marks pieces that it did not put together
+        return flag(body.get("_partial")) is True
     return None
 
 
@@ -133,6 +144,10 @@ def _google(body: Mapping[str, Any]) -> Shipped | None:
     inner = [body["textPayload"]] if isinstance(body.get("textPayload"), str) else []
     if isinstance(payload, dict):
         inner += [payload, *(payload[key] for key in ("message", "log", "MESSAGE", "msg") if isinstance(payload.get(key), (str, dict)))]
+    split = body.get("split")  # Cloud Logging cuts entries at 256 KiB
+    if isinstance(split, dict) and isinstance(split.get("uid"), str):
+        index, total = count(split.get("index")), count(split.get("totalSplits"))
+        return Shipped(inner, metadata(body), total is not None and (index or 0) < total - 1, split["uid"])
     return Shipped(inner, metadata(body))
 
 
@@ -200,7 +215,7 @@ def _message_key(body: Mapping[str, Any]) -> Shipped | None:
 
 def _collector(body: Mapping[str, Any]) -> Shipped | None:
     """A log record of the OpenTelemetry collector whose body is the line that some process wrote."""
-    if str(get(body, "event_name", "eventName", "EventName", "attributes.event.name") or "").startswith("gen_ai."):
+    if str(get(body, "event_name", "eventName", "EventName", "attributes.event.name", "Attributes.event.name") or "").startswith("gen_ai."):
         return None  # the body is the event's own, not a line
     text = get(body, "body.text", "body_text", "body.stringValue", "Body")
     if text is None and isinstance(body.get("body"), str) and body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"}:
@@ -214,4 +229,6 @@ def _collector(body: Mapping[str, Any]) -> Shipped | None:
     return Shipped([text], envelope)
 
 
+_SHAPES = 4096
+_LIKELY: dict[tuple[str, ...], Callable[[Mapping[str, Any]], Shipped | None]] = {}  # which reader took the last document with these top-level keys
 _READERS = (_journald, _log_key, _loki_row, _google, _azure, _amazon, _datadog, _splunk, _collector, _message_key)
