@@ -18,7 +18,8 @@ _LINE = re.compile(
     r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z)\s+(TRACE|DEBUG|INFO|WARN|ERROR) (?=.{0,200000}?\btext_generation_(?:router|launcher))",
     re.DOTALL,
 )
-_SPAN = re.compile(r"\b(generate_stream|generate|compat_generate|chat_completions|completions|vertex_compatibility|chat_tokenize)\{")
+_SPAN = re.compile(r"\b(generate_stream|generate|compat_generate|chat_completions|completions|vertex_compatibility)\{")
+_HEAD = 8000  # characters in which the spans begin: requests and parameters stand inside them
 _PAIR = re.compile(r'\b(total_time|validation_time|queue_time|inference_time|time_per_token)="([^"]{1,40})"')
 _SOME = re.compile(r"\b(max_new_tokens|temperature|best_of): (?:Some\()?(-?[\d.]+)\)?")
 _SUCCESS = re.compile(r": Success\s*$")
@@ -52,12 +53,13 @@ def _of_line(line: str) -> Record | None:
     head = _LINE.match(line)
     if head is None:
         return None
-    span = _SPAN.search(line, 0, 400)
+    spans = _SPAN.findall(line[:_HEAD])
+    span = next((name for name in ("generate_stream", "generate") if name in spans), spans[0] if spans else None)  # the innermost says most
     message = line.partition("\n")[0] if "\n" in line else line
     if _SUCCESS.search(message) and span:
-        return _success(head[1], span[1], line, dict(_PAIR.findall(line)))
+        return _success(head[1], span, line, dict(_PAIR.findall(line)))
     if head[2] == "ERROR" and span:
-        return _failure(head[1], span[1], line, message)
+        return _failure(head[1], span, line, message)
     return None
 
 

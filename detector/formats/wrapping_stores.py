@@ -16,7 +16,7 @@ from detector.formats.wrapping_metadata import labels
 CONTAINER_KEYS = frozenset(
     (
         *("hits", "_source", "fields", "responses", "docs", "response", "columns", "tables", "data", "streams", "logEvents", "events", "results", "records"),
-        *("entries", "logs", "items", "resourceSpans", "resourceLogs", "batches"),
+        *("entries", "logs", "items", "resourceSpans", "resourceLogs", "batches", "rawResponse"),
     )
 )
 _ACTIONS = ("index", "create", "update", "delete")
@@ -73,8 +73,10 @@ def _search(body: Mapping[str, Any]) -> list[Inner] | None:
     for key in ("responses", "docs"):  # multi search, multi get
         if isinstance(body.get(key), list) and any(isinstance(entry, dict) and entry.keys() & {"hits", "_source"} for entry in body[key]):
             return [(entry, {}) for entry in body[key]]
-    if isinstance(body.get("response"), dict) and body.keys() & {"is_partial", "is_running"} and isinstance(body["response"].get("hits"), dict):  # async search
-        return _search(body["response"])
+    for key in ("response", "rawResponse"):  # asynchronous search, and what Kibana shows of its own
+        inner = body.get(key)
+        if isinstance(inner, dict) and (key == "rawResponse" or body.keys() & {"is_partial", "is_running"}) and isinstance(inner.get("hits"), dict):
+            return _search(inner)
     return None
 
 
