@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from detector.formats.base import Rejected, formats
-from detector.formats.detect import FAULT, Reader, format_named
+from detector.formats.detect import FAULT, Detector, Reader, format_named
 from detector.formats.values import instant
+from detector.formats.wrapping import Peeler
 from detector.formats.wrapping_lines import raw_documents
 from detector.record import COLUMNS, Record
 from detector.signals.base import SignalOptions, signals
@@ -98,6 +99,18 @@ def test_no_document_is_taken_for_another_producers(fixture: dict[str, Any]) -> 
     _, _, reader = read(fixture)
     assert set(reader.found) <= OF_PRODUCER[fixture["producer"]], reader.evidence
     assert reader.found, "no document was recognised"
+
+
+def test_a_format_is_asked_for_every_document_that_it_recognises() -> None:
+    """`keys` and `shape` only spare questions; they must not rule out a document of the format itself."""
+    detector = Detector()
+    peeler = Peeler(detector.detect)
+    for fixture in FIXTURES:
+        for raw in raw_documents(fixture["input"].splitlines(keepends=True), "log"):
+            for document in peeler.feed(raw):
+                if isinstance(document.body, dict):
+                    asked = {fmt.name for fmt in detector.candidates(document.body)}
+                    assert {fmt.name for fmt in formats() if fmt.recognise(document.body) is not None} <= asked, fixture["id"]
 
 
 def test_fixtures_name_canonical_columns() -> None:

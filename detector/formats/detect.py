@@ -60,7 +60,7 @@ class Detector:
 
     def _ask(self, body: Json) -> Detection | None:
         if isinstance(body, dict):
-            asked = self._candidates(body)
+            asked = self.candidates(body)
         elif isinstance(body, str):
             return self._ask_line(body)
         else:
@@ -86,7 +86,8 @@ class Detector:
                 return Detection(fmt, evidence)
         return None
 
-    def _candidates(self, body: dict[str, Json]) -> tuple[Format, ...]:
+    def candidates(self, body: dict[str, Json]) -> tuple[Format, ...]:
+        """The formats that an object with these top-level keys could be of, in the order in which they are asked."""
         shape = tuple(body)
         found = self._of_shape.get(shape)
         if found is None:

@@ -109,6 +109,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=42,
+    shape=lambda keys: any(key.partition(".")[0] in ("http", "ecs") for key in keys),
     lines=False,
     trust="as the recorded body or the instrumentation says; finish_reasons may come as objects",
     units="event.duration in nanoseconds; times ISO 8601 UTC",

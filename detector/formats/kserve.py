@@ -185,6 +185,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=20,
+    shape=lambda keys: any(_bare(key) in ("type", "reqtype") for key in keys) or not keys.isdisjoint(_HEADERS),
     lines=False,
     joiner=lambda: ByKey(_key, _read, _complete),
     trust="the engine's own reasons in the recorded body",

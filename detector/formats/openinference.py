@@ -17,7 +17,7 @@ from detector.formats.genai_messages import entries, mark_cut, turn_columns
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.paths import leaves
-from detector.formats.telemetry import Telemetry, attributes, telemetry
+from detector.formats.telemetry import Telemetry, attributes, may_hold_attributes, telemetry
 from detector.formats.values import compact, count, decoded, text
 from detector.record import DEFAULTS, Record
 
@@ -206,6 +206,7 @@ FORMAT = Format(
     blind=("finish reasons before mid 2026 where output.value holds no body", "HTTP status", "the engine's pod", "values that were hidden (__REDACTED__)"),
     recognise=_recognise,
     read=_read,
+    shape=lambda keys: may_hold_attributes(keys) or "span_kind" in keys,
     rank=40,
     lines=False,
     trust="as the API returned them",

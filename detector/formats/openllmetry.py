@@ -12,7 +12,7 @@ from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.genai_columns import call_columns, choice_reasons, records
 from detector.formats.genai_events import span_messages
 from detector.formats.genai_messages import Messages, entries, output_messages, turn_columns
-from detector.formats.telemetry import Telemetry, attributes, telemetry
+from detector.formats.telemetry import Telemetry, attributes, may_hold_attributes, telemetry
 from detector.formats.values import decoded, text
 from detector.record import Record
 
@@ -102,6 +102,7 @@ FORMAT = Format(
     ),
     recognise=_recognise,
     read=_read,
+    shape=may_hold_attributes,
     rank=40,
     lines=False,
     trust="as the API returned them; `unknown` is written where there was none",

@@ -15,7 +15,7 @@ from detector.formats.genai_columns import call_columns, choice_reasons, records
 from detector.formats.genai_events import CHOICE, COMPLETION, DETAILS, choice_text, span_messages
 from detector.formats.joining import ByKey
 from detector.formats.paths import get
-from detector.formats.telemetry import Telemetry, attributes, is_telemetry, telemetry
+from detector.formats.telemetry import SPAN_KEYS, Telemetry, attributes, is_telemetry, may_hold_attributes, telemetry
 from detector.formats.values import count, text
 from detector.record import Record
 
@@ -52,6 +52,9 @@ def _recognise(body: Json) -> str | None:
     if found is not None:
         return "attributes gen_ai.*"
     return "a span or log record of OpenTelemetry without GenAI attributes" if is_telemetry(body) and not _carries_text(body) else None
+
+
+_EVENT_KEYS = frozenset(("event_name", "eventName", "EventName", "attributes.event.name", "Attributes.event.name"))
 
 
 def _event_name(body: Mapping[str, Any]) -> str:
@@ -212,6 +215,7 @@ FORMAT = Format(
     ),
     recognise=_recognise,
     read=_read,
+    shape=lambda keys: may_hold_attributes(keys) or not SPAN_KEYS.isdisjoint(keys) or not _EVENT_KEYS.isdisjoint(keys),
     rank=45,
     lines=False,
     joiner=lambda: ByKey(_key, _read),

@@ -7,7 +7,7 @@ Sources: collector-contrib exporter/elasticsearchexporter README and its encoder
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC
 from typing import Any
@@ -19,6 +19,7 @@ _ROOTS = ("attributes", "Attributes", "SpanAttributes", "LogAttributes", "span_a
 _FLAT_ROOTS = tuple(f"{root}." for root in _ROOTS)
 _NAMESPACES = ("gen_ai", "llm", "openinference", "traceloop")  # attributes that make a document one of ours
 _BESIDE = ("input", "output", "error", "exception", "http", "server", "session", "user", "enduser", "event", "metadata", "hidden_params", "langfuse", "stream")
+SPAN_KEYS = frozenset(("trace_id", "traceId", "TraceId", "traceID", "context"))  # one of them is in every span and record, whatever it is about
 _DEPTH = 10
 _FAILED = ("error", "status_code_error", "failure", "failed", "2")
 
@@ -66,6 +67,11 @@ class Telemetry:
             if value is not None:
                 return value
         return None
+
+
+def may_hold_attributes(keys: Set[str]) -> bool:
+    """An object with these top-level keys can have attributes of the known kind (`Format.shape`)."""
+    return any(key in _ROOTS or key.startswith(_FLAT_ROOTS) or key.startswith(_NAMESPACES) for key in keys)
 
 
 def attributes(body: Any) -> dict[str, Any]:
