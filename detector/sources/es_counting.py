@@ -6,6 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from detector.ledger import Ints
 from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_fields import FieldInfo
 from detector.sources.es_paging import Query, all_of
@@ -19,12 +22,17 @@ MINUTE_MILLIS = 60_000
 
 
 @dataclass(frozen=True)
-class Cell:
-    """Documents of one minute (since 1970 UTC) and one combination of labels; None: the document lacks the label."""
+class Cells:
+    """Documents per minute and combination of labels.
 
-    minute: int
-    key: Key
-    documents: int
+    `minute` (since 1970 UTC), `key` (position in `keys`), `documents`: int64 arrays of one length, in order of time. A None in a key: the document lacks
+    that label.
+    """
+
+    keys: tuple[Key, ...]
+    minute: Ints
+    key: Ints
+    documents: Ints
 
 
 def text_of(value: Any) -> str | None:
@@ -41,12 +49,26 @@ def sources_of(group: Mapping[str, FieldInfo]) -> list[dict[str, Any]]:
     return [{name: {"terms": {"field": info.name, "missing_bucket": True}}} for name, info in group.items()]
 
 
-def minutes(cluster: Cluster, query: Query, time_field: str, group: Mapping[str, FieldInfo], *, what: str, page: int = PAGE_BUCKETS) -> Iterator[Cell]:
-    """Every combination of minute and labels that has documents, in order of time.
+def minutes(cluster: Cluster, query: Query, time_field: str, group: Mapping[str, FieldInfo], *, what: str, page: int = PAGE_BUCKETS) -> Cells:
+    """Every combination of minute and labels that has documents.
 
     Raises:
         ClusterError: the cluster can't count.
     """
+    index: dict[tuple[Any, ...], int] = {}
+    columns: tuple[list[int], list[int], list[int]] = ([], [], [])
+    for buckets in _pages(cluster, query, time_field, group, what=what, page=page):
+        for bucket in buckets:
+            at, *values = bucket["key"].values()  # in the order of the sources
+            columns[0].append(at // MINUTE_MILLIS)
+            columns[1].append(index.setdefault(tuple(values), len(index)))
+            columns[2].append(bucket["doc_count"])
+    keys = tuple(tuple(text_of(value) for value in key) for key in index)
+    minute, key, documents = (np.array(column, dtype=np.int64) for column in columns)
+    return Cells(keys, minute, key, documents)
+
+
+def _pages(cluster: Cluster, query: Query, time_field: str, group: Mapping[str, FieldInfo], *, what: str, page: int) -> Iterator[list[dict[str, Any]]]:
     by_minute = {"minute": {"date_histogram": {"field": time_field, "fixed_interval": "1m"}}}
     composite: dict[str, Any] = {"sources": [by_minute, *sources_of(group)]}
     size, narrowed = page, query
@@ -61,9 +83,7 @@ def minutes(cluster: Cluster, query: Query, time_field: str, group: Mapping[str,
             continue
         cells = answer.get("aggregations", {}).get("cells", {})
         buckets = cells.get("buckets", [])
-        for bucket in buckets:
-            key = bucket["key"]
-            yield Cell(int(key["minute"]) // MINUTE_MILLIS, tuple(text_of(key[name]) for name in group), int(bucket["doc_count"]))
+        yield buckets
         if len(buckets) < size or "after_key" not in cells:
             return
         composite["after"] = cells["after_key"]

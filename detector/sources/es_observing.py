@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from detector.ledger import Labels
 from detector.observation import Observation, observe_batch
@@ -14,7 +15,7 @@ from detector.record import SERIES_LABELS, Record
 from detector.signals.base import Signal, SignalOptions
 from detector.sources.base import CouldNot, Tally
 from detector.sources.es_cluster import Cluster, ClusterError
-from detector.sources.es_counting import Cell, minutes
+from detector.sources.es_counting import Cells, Key, minutes
 from detector.sources.es_looking import View
 from detector.sources.es_paging import Hit, all_of, any_of, pages, within
 from detector.sources.es_plan import Plan, SignalPlan, count_candidates, make_plan
@@ -100,14 +101,15 @@ class Observing:
     def _count(self, stretch: Window, total: int, plan: Plan) -> bool:
         """Count in the cluster; False when it turns out that it can't."""
         counts = count_candidates(self.cluster, plan, self.view, stretch)
-        cells = list(minutes(self.cluster, within(self.view.time_field, stretch), self.view.time_field, plan.group, what=f"requests in {self.cluster.index}"))
-        if sum(cell.documents for cell in cells) != total:
+        what = f"requests in {self.cluster.index}"
+        cells = minutes(self.cluster, within(self.view.time_field, stretch), self.view.time_field, plan.group, what=what)
+        if int(cells.documents.sum()) != total:
             plan.why_not = "a label or reason has several values in one document"
             return False
         self.seen.tally.documents += total
-        requests = sum(cell.documents * _share(plan, cell, "") for cell in cells)
-        self.seen.tally.requests += round(requests)
-        self.seen.tally.records += round(requests)
+        requests = round(float((cells.documents * _shares(plan, cells, "")).sum()))
+        self.seen.tally.requests += requests
+        self.seen.tally.records += requests
         common = [one for one in plan.signals if one.mode == "candidates" and counts[one.signal] > max(self.read_at_most, COMMON_SHARE * total)]
         for group, share in self._groups([one for one in plan.signals if one.mode == "candidates" and one not in common], counts):
             self._candidates(stretch, plan, group, share, cells, sum(counts[one.signal] for one in group))
@@ -135,7 +137,7 @@ class Observing:
         for one in rest:
             yield [one], min(1.0, self.read_at_most / counts[one.signal])
 
-    def _candidates(self, stretch: Window, plan: Plan, group: list[SignalPlan], share: float, cells: Sequence[Cell], documents: int) -> None:
+    def _candidates(self, stretch: Window, plan: Plan, group: list[SignalPlan], share: float, cells: Cells, documents: int) -> None:
         """Fetch and judge candidates; their flags over the cluster's denominators."""
         signals = {one.signal: self.signals[one.signal] for one in group}
         what = f"candidates of {', '.join(sorted(signals))}"
@@ -182,34 +184,25 @@ class Observing:
         tally.documents = tally.requests = tally.records = 0
         self.seen.tally.add(tally)
 
-    def _denominators(self, plan: Plan, signal: str, cells: Sequence[Cell], share: float) -> None:
+    def _denominators(self, plan: Plan, signal: str, cells: Cells, share: float) -> None:
         """Requests that can show the signal, per minute and labels; `share` of them where candidates were sampled."""
-        exact: dict[tuple[int, Labels], float] = {}
-        visible = everything = 0.0
-        for cell in cells:
-            shown = cell.documents * _share(plan, cell, signal)
-            everything += cell.documents * _share(plan, cell, "")
-            visible += shown
-            key = (cell.minute, _labels(plan, cell))
-            exact[key] = exact.get(key, 0.0) + shown * share
-        whole: list[int] = []
-        done, given = 0.0, 0
-        for count in exact.values():  # rounded so that the sum stays right
-            done += count
-            whole.append(round(done) - given)
-            given = round(done)
-        minute = np.fromiter((key[0] for key in exact), np.int64, len(exact))
-        self.seen.ledger.add(minute, [key[1] for key in exact], signal, np.array(whole, np.int64), np.zeros(len(exact), np.int64))
-        self.seen.invisible[signal] = self.seen.invisible.get(signal, 0) + round(everything - visible)
+        requests = cells.documents * _shares(plan, cells, "")
+        visible = cells.documents * _shares(plan, cells, signal)
+        whole = np.diff(np.round(np.cumsum(visible * share)), prepend=0.0).astype(np.int64)  # rounded so that the sum stays right
+        labels = [_labels(plan, key) for key in cells.keys]
+        self.seen.ledger.add(cells.minute, [labels[key] for key in cells.key.tolist()], signal, whole, np.zeros(len(whole), np.int64))
+        self.seen.invisible[signal] = self.seen.invisible.get(signal, 0) + round(float((requests - visible).sum()))
 
 
-def _share(plan: Plan, cell: Cell, signal: str) -> float:
-    profile = cell.key[sum(name in SERIES_LABELS for name in plan.group) :]
-    return plan.shares.get(profile, plan.usual).get(signal, 0.0)
+def _shares(plan: Plan, cells: Cells, signal: str) -> npt.NDArray[np.float64]:
+    """Per cell, the share of its documents that can show the signal (key "": that are requests)."""
+    first = sum(name in SERIES_LABELS for name in plan.group)  # what follows the labels is the profile
+    by_key = [plan.shares.get(key[first:], plan.usual).get(signal, 0.0) for key in cells.keys]
+    return np.array(by_key, dtype=np.float64)[cells.key]
 
 
-def _labels(plan: Plan, cell: Cell) -> Labels:
-    values = dict(zip(plan.group, cell.key, strict=True))
+def _labels(plan: Plan, key: Key) -> Labels:
+    values = dict(zip(plan.group, key, strict=True))
     return tuple(values[name] if name in values else plan.constants.get(name) for name in SERIES_LABELS)
 
 
