@@ -15,7 +15,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bench.repetition_corpus import LANGUAGES, code, corpus, markdown, positives, prose
-from detector import loops
+from detector import loop_gate, loops
 from detector.batch import Batch
 from detector.byte_kernels import PAD, describe
 from detector.marker_hints import compile_hints
@@ -54,7 +54,7 @@ def gate_loss(seed: int, per: int) -> tuple[int, int]:
         periodic = found[loops.RUN] >= max(loops.RUN_LEAST, loops.COPIES_LEAST * found[loops.LAG])
         if periodic or found[loops.MASS4] > loops.MASS4_LEAST or found[loops.MASS3] > loops.MASS3_LEAST:
             measured += 1
-            lost += not loops.suspicious(buffer, 0, len(raw), *space)
+            lost += not loop_gate.suspicious(buffer, 0, len(raw), *space)
     return measured, lost
 
 
@@ -84,7 +84,7 @@ def speed() -> None:
             "whole scan": megabytes(size, lambda texts=texts: scan(Batch(len(texts), {"content": texts}))),  # type: ignore[misc]
             "join": megabytes(size, lambda texts=texts: joined(texts)),  # type: ignore[misc]
             "markers and odd characters": megabytes(size, lambda buffer=buffer, starts=starts: describe(buffer, starts, *hints)),  # type: ignore[misc]
-            "loop gate": megabytes(size, lambda buffer=buffer, starts=starts: loops.suspicious_rows(buffer, starts, *space)),  # type: ignore[misc]
+            "loop gate": megabytes(size, lambda buffer=buffer, starts=starts: loop_gate.suspicious_rows(buffer, starts, *space)),  # type: ignore[misc]
             "full measurement": megabytes(
                 size,
                 lambda buffer=buffer, ends=ends: [loops.measure(buffer, max(first, last - loops.WINDOW), last, *space[:3]) for first, last in ends],  # type: ignore[misc]

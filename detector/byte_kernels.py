@@ -52,9 +52,10 @@ def _visible(point: np.int64) -> bool:
 
 
 @njit(cache=True, nogil=True)
-def _is_odd(buffer: Bytes, at: int) -> bool:
+def _is_odd(buffer: Bytes, at: int, end: int) -> bool:
     """True where the byte at `at` (a control character or not ASCII) begins something that garbage is made of."""
-    lead, second, third = buffer[at], buffer[at + 1], buffer[at + 2]
+    lead, second = buffer[at], buffer[at + 1]
+    third = buffer[at + 2] if at + 2 < end else np.uint8(0)  # the next row's bytes are not this one's
     if lead < 0x80:
         return True  # a control character: the caller looks at no other ASCII
     if lead < 0xC2:
@@ -103,6 +104,15 @@ def word_at(buffer: Bytes, at: np.uint64) -> np.uint64:
 
 
 @njit(cache=True, nogil=True)
+def _word_within(buffer: Bytes, at: int, end: int) -> np.uint64:
+    """The word from `at` on, bytes from `end` on as zero: no literal holds a zero byte."""
+    word = word_at(buffer, np.uint64(at))
+    if end - at < 8:
+        word &= (np.uint64(1) << np.uint64(8 * (end - at))) - np.uint64(1)
+    return np.uint64(word)
+
+
+@njit(cache=True, nogil=True)
 def _pair(buffer: Bytes, at: np.uint64) -> np.uint64:
     return np.uint64(buffer[at]) | np.uint64(buffer[at + np.uint64(1)]) << np.uint64(8)
 
@@ -141,7 +151,7 @@ def describe(
                 break
             at += 1
         if bits == 0:
-            head = word_at(buffer, np.uint64(at))
+            head = _word_within(buffer, at, end)
             for place in range(len(start_words)):
                 if head & start_masks[place] == start_words[place]:
                     bits |= np.uint8(MARKER)
@@ -157,12 +167,12 @@ def describe(
                             break
                 if found & ODD_PAIR and bits & ODD == 0:
                     for place in range(at, stop):
-                        if pairs[_pair(buffer, np.uint64(place))] & ODD_PAIR and _is_odd(buffer, place):
+                        if pairs[_pair(buffer, np.uint64(place))] & ODD_PAIR and _is_odd(buffer, place, end):
                             bits |= np.uint8(ODD)
                             break
                 if found & MARKER_PAIR and bits & MARKER == 0:
                     for place in range(at, stop):
-                        if pairs[_pair(buffer, np.uint64(place))] & MARKER_PAIR and _literal_at(buffer, place, begin, words, masks, offsets, first):
+                        if pairs[_pair(buffer, np.uint64(place))] & MARKER_PAIR and _literal_at(buffer, place, begin, end, words, masks, offsets, first):
                             bits |= np.uint8(MARKER)
                             break
             at += BLOCK
@@ -172,7 +182,7 @@ def describe(
 
 @njit(cache=True, nogil=True)
 def _literal_at(
-    buffer: Bytes, place: int, begin: int, words: NDArray[np.uint64], masks: NDArray[np.uint64], offsets: NDArray[np.int64], first: NDArray[np.int16]
+    buffer: Bytes, place: int, begin: int, end: int, words: NDArray[np.uint64], masks: NDArray[np.uint64], offsets: NDArray[np.int64], first: NDArray[np.int16]
 ) -> bool:
     """True when the anchor at `place` belongs to a literal of this row."""
     pair = _pair(buffer, np.uint64(place))
@@ -181,7 +191,7 @@ def _literal_at(
         return False
     while index < len(words) and (words[index] >> np.uint64(8 * offsets[index])) & np.uint64(0xFFFF) == pair:
         origin = place - offsets[index]
-        if origin >= begin and word_at(buffer, np.uint64(origin)) & masks[index] == words[index]:
+        if origin >= begin and _word_within(buffer, origin, end) & masks[index] == words[index]:
             return True
         index += 1
     return False

@@ -1,16 +1,14 @@
 """Compiled kernels that measure how much of a text repeats itself.
 
-Two measures, both linear in the length, on UTF-8 bytes (no tokenizer, any language); the constants come from the measurements recorded in
-`docs/signals.md` and printed by `bench/repetition.py`:
+Two measures, both linear in the length, on UTF-8 bytes (no tokenizer, any language); `bench/repetition.py` prints how well the
+constants do:
 
 * **recurrent-gram mass**: every 8-byte gram that occurred three (or two) times before counts +1, every other -4; the mass is the largest sum of a
   contiguous stretch. Order and spacing of the copies do not matter, so it finds shuffled sentences and loops with varying openers.
 * **gap-tolerant period**: for the commonest distances between equal grams, +1 where a byte equals the one a period before, else -5; the largest sum of a
   stretch. It finds long blocks with few copies and loops with a counter.
 
-Both cost several nanoseconds per byte, so `suspicious` first takes two cheap looks (about one nanosecond per byte together): the exact period of the text's
-very end, and *sites*. Every 24 bytes a site asks whether one of its four next 16-byte grams stood at one of the remembered places before (every fourth
-place is remembered, so any repeat of 19 bytes is seen whatever its distance). Only texts with a row of such sites are measured.
+`detector.loop_gate` decides which texts are worth it.
 """
 
 from __future__ import annotations
@@ -30,16 +28,12 @@ LONGEST_PERIOD = 1 << 14
 GRAM = 8
 _LAGS = 6  # periods tried per window
 _LAG_LEAST = 96  # grams at one distance that make it worth trying: a third of the shortest run
-_GRAM_MISS, _PERIOD_MISS = 4, 5
-_SEED = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci hashing
+_GRAM_MISS, PERIOD_MISS = 4, 5
+SEED = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio: Fibonacci hashing
 
 SHORTEST = 36  # bytes: shorter texts are never called a loop
 MASS4_LEAST, MASS3_LEAST, RUN_LEAST, COPIES_LEAST = 160, 800, 300, 1.35  # weakest measurement that `signals.repetition` calls a loop
 TAIL_LEAST, TAIL_COPIES_LEAST, TAIL_PERIOD = 32, 2.5, 128  # the same for exact repeats at the very end
-_SITE, _STRIDE, _SEEN = 24, 4, 20  # bytes between sites, between remembered places, bytes that a site reads
-_SITES_ANY, _SITES_SAME = 10, 3  # sites in a row that stood anywhere before; at one distance, which is then followed byte by byte
-_SEED2 = np.uint64(0xC2B2AE3D27D4EB4F)  # xxHash64's second prime
-
 # columns of a measurement
 MASS4, START4, END4, MASS3, START3, END3, RUN, LAG, RUN_START, RUN_END = range(10)
 
@@ -83,7 +77,7 @@ def stretch(buffer: Bytes, begin: int, end: int, lag: int) -> tuple[int, int, in
             if current > best:
                 best, best_first, best_end = current, first, at + 1
         else:
-            current = max(0, current - _PERIOD_MISS)
+            current = max(0, current - PERIOD_MISS)
     return best, best_first, best_end
 
 
@@ -114,7 +108,7 @@ def measure(buffer: Bytes, begin: int, end: int, cells: NDArray[np.uint64], lags
     origin = np.uint64(begin)
     for place in range(size - GRAM + 1):
         word = word_at(buffer, origin + np.uint64(place))
-        mixed = word * _SEED
+        mixed = word * SEED
         slot = mixed >> shift
         label = (stamp << np.uint64(24)) | ((mixed >> np.uint64(8)) & np.uint64(0xFFFFFF))
         cell = cells[slot]
@@ -181,140 +175,3 @@ def tail_period(buffer: Bytes, begin: int, end: int, longest: int) -> tuple[int,
         if run >= 2 * period and 4 * run > 5 * best_run:
             best_period, best_run = period, run
     return best_period, best_run
-
-
-@njit(cache=True, nogil=True)
-def _gram16(buffer: Bytes, at: np.uint64) -> np.uint64:
-    return np.uint64(((word_at(buffer, at) * _SEED) ^ word_at(buffer, at + np.uint64(8))) * _SEED2)
-
-
-@njit(cache=True, nogil=True)
-def _follows(buffer: Bytes, begin: int, end: int, at: np.int64, lag: np.int64) -> bool:
-    """True when the bytes around `at` equal those `lag` before for long enough, a differing byte costing as in `stretch`.
-
-    Enough is seven tenths of what the weaker rule asks (`RUN_LEAST` bytes, or `MASS4_LEAST` from the fourth copy on), and 1.2 of `COPIES_LEAST`'s copies.
-    """
-    needed = max(min(0.7 * RUN_LEAST, 0.7 * MASS4_LEAST + 1.4 * lag), 1.2 * lag)
-    total = 0
-    for way in (-1, 1):
-        best = current = 0
-        here = at if way > 0 else at - 1
-        while begin + lag <= here < end and current > best - 4 * _PERIOD_MISS:
-            current += 1 if buffer[here] == buffer[here - lag] else -_PERIOD_MISS
-            best = max(best, current)
-            if total + best >= needed:
-                return True
-            here += way
-        total += best
-    return False
-
-
-@njit(cache=True, nogil=True)
-def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) -> bool:
-    """True when enough sites in a row of `buffer[begin:end]` (at most `WINDOW` bytes) stood earlier in it: see the module's text."""
-    size = end - begin
-    if size < _SITES_SAME * _SITE + _SEEN:
-        return False
-    slots, shift = 512, np.uint64(55)
-    while slots < size and slots < len(sites):
-        slots *= 2
-        shift -= np.uint64(1)
-    sites[:slots] = 0
-    origin, last = np.uint64(begin), np.uint64(end - _SEEN)
-    at = origin
-    anywhere = same = 0
-    previous = np.int64(0)
-    while at < last:
-        lag = np.int64(1 << 30)
-        for step in range(_STRIDE):
-            gram = _gram16(buffer, at + np.uint64(step))
-            entry = sites[gram >> shift]
-            if entry != 0 and entry >> np.uint32(17) == (np.uint32(gram) >> np.uint32(17)):
-                lag = min(lag, np.int64(at - origin) + np.int64(step) - np.int64(entry & np.uint32(0x1FFFF)))
-        if lag < 1 << 30:
-            anywhere += 1
-            if anywhere >= _SITES_ANY:
-                return True
-            if lag == previous:
-                same += 1
-                if same >= _SITES_SAME:
-                    if _follows(buffer, begin, end, np.int64(at), lag):
-                        return True
-                    same = 0
-            else:
-                same = max(0, same - 1)
-                previous = lag
-        else:
-            anywhere = max(0, anywhere - 2)
-            same = max(0, same - 1)
-        stop = at + np.uint64(_SITE)
-        while at < stop:
-            gram = _gram16(buffer, at)
-            sites[gram >> shift] = (np.uint32(gram) & np.uint32(0xFFFE0000)) | np.uint32(at - origin)
-            at += np.uint64(_STRIDE)
-    return False
-
-
-@njit(cache=True, nogil=True)
-def tail_repeats(buffer: Bytes, begin: int, end: int) -> bool:
-    """True when the text's end, white space after it left out or not, repeats with a period of up to `TAIL_PERIOD` bytes as long as `TAIL_LEAST` demands."""
-    trimmed = end
-    while trimmed > begin and (buffer[trimmed - 1] == 32 or 9 <= buffer[trimmed - 1] <= 13):
-        trimmed -= 1
-    for stop in (end, trimmed):
-        if stop - begin >= SHORTEST:
-            tail = word_at(buffer, np.uint64(stop - 8))
-            for period in range(1, min(TAIL_PERIOD, stop - begin - 8) + 1):
-                if word_at(buffer, np.uint64(stop - 8 - period)) == tail:
-                    run, needed = 8, max(float(TAIL_LEAST), TAIL_COPIES_LEAST * period)
-                    while run < needed and stop - run - period > begin and buffer[stop - 1 - run] == buffer[stop - 1 - run - period]:
-                        run += 1
-                    if run >= needed:
-                        return True
-        if trimmed == end:
-            break
-    return False
-
-
-@njit(cache=True, nogil=True)
-def suspicious(
-    buffer: Bytes,
-    begin: int,
-    end: int,
-    cells: NDArray[np.uint64],
-    lags: NDArray[np.int32],
-    generation: NDArray[np.uint64],
-    sites: NDArray[np.uint32],
-) -> bool:
-    """May `buffer[begin:end]` be called a loop? Cheap looks first, the measurement only where they say so."""
-    if end - begin < SHORTEST:
-        return False
-    if tail_repeats(buffer, begin, end):
-        return True
-    last = end
-    while last > begin:
-        first = max(begin, last - WINDOW)
-        if sites_recur(buffer, first, last, sites):
-            found = measure(buffer, first, last, cells, lags, generation)
-            if found[MASS4] > MASS4_LEAST or found[MASS3] > MASS3_LEAST or (found[RUN] >= RUN_LEAST and found[RUN] >= COPIES_LEAST * found[LAG]):
-                return True
-        if first == begin:
-            break
-        last = first + OVERLAP
-    return False
-
-
-@njit(cache=True, nogil=True)
-def suspicious_rows(
-    buffer: Bytes,
-    starts: NDArray[np.int64],
-    cells: NDArray[np.uint64],
-    lags: NDArray[np.int32],
-    generation: NDArray[np.uint64],
-    sites: NDArray[np.uint32],
-) -> NDArray[np.bool_]:
-    """`suspicious` for every row of a joined buffer."""
-    result = np.zeros(len(starts) - 1, np.bool_)
-    for row in range(len(starts) - 1):
-        result[row] = suspicious(buffer, starts[row], starts[row + 1], cells, lags, generation, sites)
-    return result

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detector.byte_kernels import BLANK, MARKER, NON_ASCII, ODD, PAD, describe
-from detector.loops import suspicious_rows, thread_workspace
+from detector.loop_gate import suspicious_rows
+from detector.loops import thread_workspace
 from detector.marker_hints import Hints, compile_hints
 
 if TYPE_CHECKING:

@@ -172,7 +172,7 @@ def test_candidates_hold_every_flagged_row(unit: str, lead: str, copies: int, fi
 def test_gate_passes_exact_loops_of_any_period_and_place(seed: int, period: int, at: int, after: int) -> None:
     import numpy as np
 
-    from detector import loops
+    from detector import loop_gate, loops
 
     rng = random.Random(seed)
     alphabet = rng.choice(["abcdefghijklmnopqrstuvwxyz ", "가나다라마바사아자차카타파하 ", "的一是不了人我在有他这为之", "ab"])
@@ -185,13 +185,13 @@ def test_gate_passes_exact_loops_of_any_period_and_place(seed: int, period: int,
     raw = text(at) + loop + text(after)
     buffer = np.frombuffer(raw + bytes(128), np.uint8)
 
-    assert loops.suspicious(buffer, 0, len(raw), *loops.thread_workspace())
+    assert loop_gate.suspicious(buffer, 0, len(raw), *loops.thread_workspace())
 
 
 def test_gate_loses_nothing_on_the_corpus() -> None:
     import numpy as np
 
-    from detector import loops
+    from detector import loop_gate, loops
 
     space = loops.thread_workspace()
     measured = 0
@@ -202,7 +202,7 @@ def test_gate_loses_nothing_on_the_corpus() -> None:
         periodic = found[loops.RUN] >= max(loops.RUN_LEAST, loops.COPIES_LEAST * found[loops.LAG])
         if periodic or found[loops.MASS4] > loops.MASS4_LEAST or found[loops.MASS3] > loops.MASS3_LEAST:
             measured += 1
-            assert loops.suspicious(buffer, 0, len(raw), *space), sample.kind
+            assert loop_gate.suspicious(buffer, 0, len(raw), *space), sample.kind
     assert measured > 90
 
 

@@ -125,6 +125,14 @@ def test_marker_hint_is_exactly_the_presence_of_a_literal(text: str) -> None:
         assert one(content=text)["marker"]
 
 
+def test_a_hint_never_spans_two_rows() -> None:
+    found = scan(Batch(6, {"content": ["\u00c0", "\u00c2", "<", "|im_start|>", "</thi", "nk>"]}))
+
+    assert not found.odd.any()
+    assert found.marker.tolist()[:3] == [False, False, False]
+    assert scan(Batch(2, {"content": ["a <", "|b"]})).marker.tolist() == [False, False]
+
+
 def test_more_rows_than_a_chunk() -> None:
     size = 2 * CHUNK_ROWS + 3
     found = scan(Batch(size, {"content": ["</think>" if row % 7 == 0 else None if row % 5 == 0 else ORDINARY for row in range(size)]}))

@@ -15,7 +15,8 @@ import numpy as np
 from detector.batch import Batch
 from detector.record import Record
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
-from detector.signals.structure import Suspect, collapsed, excuse, most_copies, units
+from detector.signals.structure import Suspect, excuse
+from detector.signals.text_units import collapsed, most_copies, units
 
 MASS4 = 160  # bytes in grams seen three times before; smallest value without a false alarm in prose of four languages
 MASS3 = 800  # bytes in grams seen twice before: long blocks with few copies
@@ -43,13 +44,13 @@ class Loop:
 
 def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
     """Stretches that repeat themselves, surest first; windows from the text's end to its beginning."""
-    from detector import loops  # numba: imported when the first text is judged
+    from detector import loop_gate, loops  # numba: imported when the first text is judged
 
     space = loops.thread_workspace()
     raw = text.encode("utf-8", "surrogatepass")
     size = len(raw)
     buffer = np.frombuffer(raw + bytes(128), np.uint8)
-    if not loops.suspicious(buffer, 0, size, *space):
+    if not loop_gate.suspicious(buffer, 0, size, *space):
         return
 
     def suspect(start: int, end: int, period: int, copies: float, exact: bool) -> Suspect:
@@ -62,7 +63,7 @@ def _suspects(text: str, cut: bool | None, thinking: bool) -> Iterable[Suspect]:
 
     trimmed = len(raw.rstrip())
     for stop in {size: 0, trimmed: 0}:
-        period, run = loops.tail_period(buffer, max(0, stop - 8192), stop, loops.TAIL_PERIOD)
+        period, run = loops.tail_period(buffer, 0, stop, loops.TAIL_PERIOD)
         needed, needed_copies = (CUT_RUN, CUT_COPIES) if cut else (OPEN_RUN, OPEN_COPIES) if cut is None else (MASS4, OPEN_COPIES)
         if period and not raw[stop - period : stop].strip():
             needed = max(needed, BLANK_RUN)
