@@ -7,6 +7,11 @@ from typing import NamedTuple
 
 _ACCESS = re.compile(r'([\w.:\[\]-]+) - "([A-Z]{3,7}) (\S+) HTTP/[\d.]+" (\d{3})(?: (\w[\w -]*))?')
 _STATISTICS = re.compile(r"throughput(?: \(token/s\))?[:=]|Running: \d+ reqs|Decode batch|Prefill batch|KV cache usage|SpecDecoding metrics|cache hit rate")
+# The prefix that Ray puts in front of what an actor writes.
+RAY_ACTOR = re.compile(
+    r"\((?:ServeReplica:[^)\s]{1,200}|ServeController|ProxyActor|HTTPProxyActor|RayWorkerWrapper|EngineCore_DP\d+|_EngineBackgroundProcess|\w*Actor\w*) "
+    r"pid=\d+(?:, ip=[\w.:]+)?\) "
+)
 GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/generate", "/generate_stream", "/chat/completions")
 _FAILED = frozenset((408, *range(500, 600)))
 

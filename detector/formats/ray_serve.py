@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterable, Sequence
 
 from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.log_lines import RAY_ACTOR
 from detector.formats.vllm_calls import Calls
 
-_ACTOR = re.compile(
-    r"\((?:ServeReplica:[^)\s]{1,200}|ServeController|ProxyActor|HTTPProxyActor|RayWorkerWrapper|EngineCore_DP\d+|_EngineBackgroundProcess|\w*Actor\w*) "
-    r"pid=\d+(?:, ip=[\w.:]+)?\) "
-)
 _REPLICA = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR) \d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \w+ \w{8} (?:[\w-]{8,40} )?(?:/\S* )?(?:--|[\w.]+:\d+ -)")
 _RECORD_KEYS = frozenset(("replica", "component_name", "component_id", "deployment", "actor_name", "serve_access_log"))
 
 
 def _recognise(body: Json) -> str | None:
     if isinstance(body, str):
-        if _ACTOR.match(body):
+        if RAY_ACTOR.match(body):
             return "Ray's actor prefix"
         return "replica line of Ray Serve" if _REPLICA.match(body) else None
     if isinstance(body, dict) and len(body.keys() & _RECORD_KEYS) >= 2 and isinstance(body.get("message"), str):
@@ -30,7 +27,7 @@ def _text(body: Json) -> str:
     if isinstance(body, dict):
         message = body.get("message")
         return message if isinstance(message, str) else ""
-    return _ACTOR.sub("", body, count=1) if isinstance(body, str) else ""
+    return RAY_ACTOR.sub("", body, count=1) if isinstance(body, str) else ""
 
 
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:

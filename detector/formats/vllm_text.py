@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.log_lines import RAY_ACTOR
 from detector.formats.vllm_calls import Calls
 from detector.formats.vllm_lines import LOG_PREFIX
 
@@ -14,6 +15,7 @@ _EVENT = re.compile(
     r"(?:Received request \S{1,400}: (?:prompt|params)|Generated response \S{1,400}(?: \(streaming \w+\))?: output: |Aborted request(?:\(s\))? \S|"
     r"Added request \S|Finished request \S|Request \S{1,400} (?:aborted|failed|details: )|response_body=\{)"
 )
+_FRONT = 160
 _WORDS = {"Received": "a request line", "Generated": "an answer line", "Aborted": "an abort line", "response_body=": "a logged response body"}
 
 
@@ -21,16 +23,17 @@ def recognise(body: Json) -> str | None:
     if not isinstance(body, str):
         return None
     head = body[:1500]
-    if "RustFrontend" in head[:200] or "(Serve" in head[:60]:
+    if "RustFrontend" in head[:200] or (head[:1] == "(" and RAY_ACTOR.match(head)):
         return None
-    prefix = LOG_PREFIX.match(head)
+    prefix = LOG_PREFIX.search(head, 0, _FRONT)  # sites put words of their own in front (VLLM_LOGGING_PREFIX)
     match = _EVENT.search(head)
     if match and (prefix or match.start() < 400) and '{"' not in head[: match.start()]:  # not inside some JSON
         word = next((text for start, text in _WORDS.items() if match[0].startswith(start)), "a line about a request")
         return f"vLLM's log: {word}"
-    if prefix:
+    if prefix and '{"' not in head[: prefix.start()]:
         return "vLLM's log: level, date without a year, file and line"
-    if _PROCESS.match(head):
+    process = _PROCESS.search(head, 0, _FRONT)
+    if process and '{"' not in head[: process.start()]:
         return "vLLM's log: process name in front"
     return None
 

@@ -224,7 +224,7 @@ class Peeler:
 
     def _json_tail(self, text: str) -> Json:
         """JSON from the first bracket up to the end of a line with a prefix of some other kind, if a format knows it; else None."""
-        if text[-1:] not in ("}", "]"):
+        if text[-1:] not in ("}", "]") or self._recognised(text):
             return None
         start = text.find("{")
         if start > 0 and text[start - 1] == "[":
