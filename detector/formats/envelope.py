@@ -72,7 +72,11 @@ def envelope_columns(document: Mapping[str, Any]) -> dict[str, Any]:
     """Columns that stand beside request and response in an envelope; keys that are absent, null or unreadable are left out."""
     columns: dict[str, Any] = {"record_id": text(_first(document, ("record_id", "id", "log_id"))), "timestamp": _timestamp(document)}
     for name, keys in _TEXTS.items():
-        columns[name] = text(_first(document, keys))
+        for key in keys:
+            value = document.get(key)
+            if value is not None:
+                columns[name] = text(value)
+                break
     for name, units in _DURATIONS.items():
         for key, unit in units:
             if columns.get(name) is None and document.get(key) is not None:

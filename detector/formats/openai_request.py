@@ -108,8 +108,8 @@ def _cap(layers: list[Mapping[str, Any]]) -> int | None:
     """The cap on new tokens. `max_completion_tokens` wins over `max_tokens`, as in vLLM's protocol; negative means no cap (llama.cpp, Ollama)."""
     for layer in layers:
         for key in _CAPS:
-            cap = count(layer.get(key))
-            if cap is not None:
+            value = layer.get(key)
+            if value is not None and (cap := count(value)) is not None:
                 return cap
     return None
 
@@ -120,8 +120,8 @@ def _budget(layers: list[Mapping[str, Any]]) -> int | None:
         holders = [layer, *(mapping(layer.get(key)) for key in _BUDGET_HOLDERS if layer.get(key) is not None)]
         for holder in holders:
             for key in _BUDGETS:
-                budget = count(holder.get(key))
-                if budget is not None:
+                value = holder.get(key)
+                if value is not None and (budget := count(value)) is not None:
                     return budget
         budget = count(mapping(layer.get("reasoning")).get("max_tokens"))
         if budget is not None:

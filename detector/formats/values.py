@@ -26,6 +26,8 @@ _FRACTION = re.compile(r"([.,]\d{6})\d+")  # nanoseconds: more digits than a dat
 
 def number(value: Any) -> float | int | None:
     """A finite number of 64-bit size, from a number or a text that holds one; booleans, NaN, infinities and monsters are None."""
+    if value is None:
+        return None
     if isinstance(value, str):
         if not _NUMBER.fullmatch(value):
             return None
@@ -47,13 +49,17 @@ def integer(value: Any) -> int | None:
 
 def count(value: Any) -> int | None:
     """A whole number that is not negative."""
+    if value is None:
+        return None
+    if value.__class__ is int:
+        return int(value) if 0 <= value < _INT64 else None
     read = integer(value)
     return read if read is not None and read >= 0 else None
 
 
 def flag(value: Any) -> bool | None:
     """A boolean, also from the texts true and false."""
-    if isinstance(value, bool):
+    if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return {"true": True, "false": False}.get(value.strip().lower())
@@ -62,6 +68,8 @@ def flag(value: Any) -> bool | None:
 
 def text(value: Any) -> str | None:
     """A text that is not empty; numbers become text, everything else is None."""
+    if value is None:
+        return None
     if isinstance(value, str):
         return value or None
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -124,7 +132,7 @@ def decoded(value: Any) -> Any:
 
 def mapping(value: Any) -> Mapping[str, Any]:
     """The value if it is an object (also one inside a text), else an empty one."""
-    found = decoded(value)
+    found = decoded(value) if isinstance(value, (str, bytes)) else value
     return found if isinstance(found, dict) else {}
 
 
