@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from typing import Any
 
 from detector.formats.base import Document, Json
@@ -22,6 +22,7 @@ from detector.formats.wrapping_text import strip_prefixes
 _DEPTH = 12  # wrappings around one document; real ones have up to four
 _SHAPES = 4096  # remembered sets of top-level keys
 _JSON_START = re.compile(r"\{|\[\s*[\[{\"\]]|\[\d+(?:\.\d+)?, ?\{")  # a date in brackets is none
+_MOST_KEYS = 60  # looked into, of an object that nobody recognises
 _CARRIERS = ("message", "log", "msg", "line", "text", "body", "event", "payload", "raw", "data", "record", "content", "json")
 
 
@@ -135,8 +136,10 @@ class Peeler:
     def _own(self, piece: Piece, body: dict[str, Any], stream: str, depth: int) -> Iterator[Piece]:
         """An object of no known shipper: a producer's document, or home-made shipping around one."""
         if not self._recognised(body):
-            for key in _CARRIERS:
-                inner = body.get(key)
+            named = [key for key in _CARRIERS if key in body]
+            others = (key for key in islice(body, _MOST_KEYS) if key not in _CARRIERS)  # a shipper's merge key can have any name
+            for key in chain(named, others):
+                inner = body[key]
                 if isinstance(inner, (str, dict)) and inner and self._leads_somewhere(inner):
                     yield from self._peel(Piece(inner, {**metadata(body), **piece.envelope}, piece.place), stream, depth)
                     return

@@ -208,7 +208,7 @@ def _message_key(body: Mapping[str, Any]) -> Shipped | None:
         return None
     inner = [entry for entry in (message, original) if isinstance(entry, (str, dict)) and entry]
     if not inner and not merged:
-        return None
+        return None  # the parsed line is at the root, or under a key of the site's own
     stream = str(get(body, "container.id", "kubernetes.pod.name", "kubernetes.pod_name", "log.file.path", "file", "host") or "") + str(body.get("stream") or "")
     return Shipped([*inner, *merged], metadata(body), _partial(body), stream)
 
