@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from detector.batch import Batch
 from detector.fast_path import FastLines, columns_of, stamps
 from detector.formats.base import Document
+from detector.formats.detect import Detector
 from detector.formats.envelope import read_envelope
 from detector.formats.openai_request import request_columns
 from detector.formats.values import instant
@@ -331,3 +332,23 @@ def test_a_mixed_file_reads_the_same_in_order_and_fast(tmp_path: Path) -> None:
     assert len(quick) == len(slow) == 44
     assert tallies[0] == tallies[1]
     assert sum(tallies[0].unreadable.values()) == 3
+
+
+def test_no_other_producers_line_takes_the_fast_path() -> None:
+    """Every line of every format's fixtures: what fits must be what detection calls an envelope."""
+    lines = [
+        line
+        for path in sorted((Path(__file__).parent / "data" / "formats").glob("*.jsonl"))
+        for fixture in path.read_text().splitlines()
+        for line in json.loads(fixture)["input"].splitlines()
+    ]
+    triton = json.loads(json.dumps(PLAIN))
+    triton["response"]["id"] = "cmpl-257c6f56-1c5c-4347-a11a-3ce9d97dcbee"
+    assert Detector().detect(triton) is not None
+    assert FastLines().decode_block(orjson.dumps(triton)) is None
+    assert len(lines) > 100
+    for line in [*lines, json.dumps(triton), json.dumps(PLAIN)]:
+        if FastLines().decode(line.encode()) is not None:
+            found = Detector().detect(json.loads(line))
+            assert found is not None
+            assert found.format.name == "envelope", line
