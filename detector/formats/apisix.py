@@ -198,6 +198,7 @@ def _of_line(line: str) -> Record | None:
 
 FORMAT = Format(
     name="apisix",
+    view="gateway",
     title="APISIX ai-proxy log",
     sees=("status, duration and time to the first token", "model and token counts (logging.summaries)", "text (logging.payloads)"),
     blind=("finish reasons, unless the response body is kept", "text without logging.payloads", "caps without logging.payloads"),

@@ -11,10 +11,11 @@ import pkgutil
 from collections.abc import Callable, Iterable, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from detector.record import Record
 
+View = Literal["engine", "gateway", "tracer", "client"]
 Json = Any  # JSON enters here; everything behind a format is typed
 
 
@@ -88,6 +89,7 @@ class Format:
         units: units of durations and times as this log writes them, and whose clock and zone, one line.
         raw_text: text is from before the reasoning parser (a tag in it is normal): None where it depends on the line or no text is logged.
         off / inferred: signals that this log can't show at all, or only by inference.
+        view: from where this log sees an answer; when the same answer stands in logs of several views, it is counted once (`detector.sources.joining_views`).
     """
 
     name: str
@@ -107,6 +109,7 @@ class Format:
     raw_text: bool | None = None
     off: tuple[str, ...] = ()
     inferred: tuple[str, ...] = ()
+    view: View = "client"
 
 
 @cache

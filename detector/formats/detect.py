@@ -130,7 +130,7 @@ class Reader:
     Args:
         format_of: read every document as this format instead of detecting it; wrappings are peeled all the same.
 
-    `found` counts documents by format, `evidence` keeps why and where for each format's first documents.
+    `found` counts documents by format, `evidence` keeps why and where for each format's first documents, `current` is the format of the outcome given last.
     """
 
     def __init__(self, format_of: Format | None = None, available: Sequence[Format] | None = None) -> None:
@@ -138,11 +138,14 @@ class Reader:
         self._only = format_of
         self._peeler = Peeler(self._recognised)
         self._joiners: dict[str, Joiner] = {}
-        self._waiting: list[tuple[int, int, Record | Rejected]] = []  # heap by position
+        self._joined: dict[str, Format] = {}
+        self._waiting: list[tuple[int, int, Record | Rejected, Format | None]] = []  # heap by position
         self._serial = 0
-        self._ready: list[Record | Rejected] = []  # outcomes that need no ordering: no joiner holds anything back
+        self._ready: list[tuple[Record | Rejected, Format | None]] = []  # outcomes that need no ordering: no joiner holds anything back
+        self._reading: Format | None = None  # whose outcomes are being taken
         self._others = OtherLines()
         self.found: Counter[str] = Counter()
+        self.current: Format | None = None
         self.evidence: dict[str, list[tuple[str, str]]] = {}
 
     def feed(self, documents: Iterable[Document]) -> Iterator[Record | Rejected]:
@@ -166,7 +169,8 @@ class Reader:
         """Outcomes of everything that was held back."""
         for document in self._peeler.finish():
             self._guarded(document)
-        for joiner in self._joiners.values():
+        for name, joiner in self._joiners.items():
+            self._reading = self._joined[name]
             try:
                 self._take(joiner.finish(), None)
             except Exception as error:
@@ -202,6 +206,7 @@ class Reader:
             if log is not None:
                 self._give(document, log)
             else:
+                self._reading = None
                 self._take((self._unclaimed(document),), document)
             return
         fmt = found.format
@@ -213,12 +218,14 @@ class Reader:
         self._give(document, fmt)
 
     def _give(self, document: Document, fmt: Format) -> None:
+        self._reading = fmt
         joiner = self._joiners.get(fmt.name)
         if joiner is None:
             if fmt.joiner is None:
                 self._take(fmt.read((document,)), document)
                 return
             joiner = self._joiners[fmt.name] = fmt.joiner()
+            self._joined[fmt.name] = fmt
         self._take(joiner.feed(document), document)
 
     def _unclaimed(self, document: Document) -> Rejected:
@@ -250,21 +257,23 @@ class Reader:
 
     def _wait(self, position: int, outcome: Record | Rejected) -> None:
         if not self._joiners:
-            self._ready.append(outcome)
+            self._ready.append((outcome, self._reading))
             return
         self._serial += 1
-        heapq.heappush(self._waiting, (position, self._serial, outcome))
+        heapq.heappush(self._waiting, (position, self._serial, outcome, self._reading))
 
     def _settled(self) -> Iterator[Record | Rejected]:
         if self._ready:
-            yield from self._ready
+            for outcome, self.current in self._ready:
+                yield outcome
             self._ready.clear()
         if not self._waiting:
             return
         held = [since for joiner in self._joiners.values() if (since := joiner.holds_from()) is not None]
         limit = min(held) if held else None
         while self._waiting and (limit is None or self._waiting[0][0] < limit):
-            yield heapq.heappop(self._waiting)[2]
+            _, _, outcome, self.current = heapq.heappop(self._waiting)
+            yield outcome
 
 
 def fill_in(record: Record, document: Document) -> None:

@@ -103,6 +103,7 @@ def _answer(value: Any) -> tuple[Any, bool]:
 
 FORMAT = Format(
     name="ecs",
+    view="gateway",
     title="Elastic Common Schema: HTTP exchanges with bodies, fields gen_ai.*",
     sees=("status, duration and pod", "everything that recorded bodies hold", "reasons, tokens and messages of gen_ai.*"),
     blind=("text where bodies are not recorded", "time to the first token", "answers over 32 kB, which an index with flattened messages rejects"),

@@ -113,6 +113,7 @@ def _path(names: Mapping[str, Any]) -> str | None:
 
 FORMAT = Format(
     name="envoy",
+    view="gateway",
     title="Envoy and Envoy AI Gateway access log, JSON",
     sees=(
         "status, response flags and duration as the client saw them: time-outs, resets, clients that went away",

@@ -83,6 +83,7 @@ def _record(figures: Mapping[str, Any], names: Mapping[str, Any]) -> Record:
 
 FORMAT = Format(
     name="higress",
+    view="gateway",
     title="Higress access log with ai_log",
     sees=(
         "status, flags and duration as the client saw them",

@@ -128,6 +128,7 @@ def _last_try(tries: Any) -> str | None:
 
 FORMAT = Format(
     name="kong",
+    view="gateway",
     title="Kong AI Gateway log",
     sees=(
         "status and duration as the client saw them, retries",

@@ -174,6 +174,7 @@ def _columns(request: Event | None, response: Event, document: Document) -> dict
 
 FORMAT = Format(
     name="kserve",
+    view="gateway",
     title="KServe inference logger (CloudEvents, blob store)",
     sees=("request and response bodies whole, also streams", "approximate duration: the difference of the two events' times"),
     blind=(

@@ -256,6 +256,7 @@ def _failure(observation: Mapping[str, Any]) -> dict[str, Any]:
 
 FORMAT = Format(
     name="langfuse",
+    view="tracer",
     title="Langfuse observations (API, UI export, blob export)",
     sees=(
         "text, reasoning and tool calls where the SDK recorded them",

@@ -108,6 +108,7 @@ def _records(payload: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Re
 
 FORMAT = Format(
     name="litellm",
+    view="gateway",
     title="LiteLLM proxy (StandardLoggingPayload, application log)",
     sees=(
         "text, reasoning, tool calls, finish reason and token counts",

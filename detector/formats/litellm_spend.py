@@ -80,6 +80,7 @@ def _usage(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 FORMAT = Format(
     name="litellm_spend",
+    view="gateway",
     title="LiteLLM spend log rows",
     sees=("token counts, duration, model and failures of every request", "text and finish reason only where prompts are stored", "cache hits"),
     blind=(

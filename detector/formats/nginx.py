@@ -91,6 +91,7 @@ def _last(value: Any) -> str | None:
 
 FORMAT = Format(
     name="nginx",
+    view="gateway",
     title="nginx access log, JSON",
     sees=("status as the client saw it, time-outs, clients that went away", "latency", "which upstream answered last"),
     blind=("text", "finish reasons", "token counts", "model"),

@@ -196,6 +196,7 @@ def _calls(flat: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 FORMAT = Format(
     name="openinference",
+    view="tracer",
     title="OpenInference spans (Phoenix)",
     sees=(
         "text and tool calls of the answer",

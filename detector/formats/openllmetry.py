@@ -93,6 +93,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 FORMAT = Format(
     name="openllmetry",
+    view="tracer",
     title="OpenLLMetry (Traceloop) spans",
     sees=("text, tool calls and finish reason of each choice", "token counts, caps, errors and duration"),
     blind=(

@@ -206,6 +206,7 @@ def _of_span(call: Telemetry, base: dict[str, Any]) -> list[Record]:
 
 FORMAT = Format(
     name="otel",
+    view="tracer",
     title="OpenTelemetry GenAI spans and events (semantic conventions 1.26 to today; engines' own spans)",
     sees=("finish reasons, token counts, caps, errors and duration of every call", "text, reasoning and tool calls where content capture is switched on"),
     blind=(

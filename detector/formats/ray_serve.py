@@ -39,6 +39,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 FORMAT = Format(
     name="ray_serve",
+    view="engine",
     title="Ray Serve LLM log",
     sees=("what vLLM's own log shows, with Ray's actor in front",),
     blind=("streamed finish reasons, as in vLLM's text log", "outcome of a replica's call: OK says that it returned", "latency of one request of the API"),

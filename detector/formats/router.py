@@ -106,6 +106,7 @@ def _closed(pairs: Mapping[str, Any], at: float | None) -> Record | None:
 
 FORMAT = Format(
     name="router",
+    view="gateway",
     title="router in front of engines (production-stack, llm-d, SGLang router)",
     sees=("which engine a request went to", "status and latency where the router writes them (SGLang's router)"),
     blind=("text", "finish reasons", "token counts", "the outcome of a request, in most routers"),

@@ -44,6 +44,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 FORMAT = Format(
     name="sglang_json",
+    view="engine",
     title="SGLang request log, JSON",
     sees=("reason, token counts, latency of every finished request", "text before the reasoning parser at levels 2 and 3", "aborts with their message"),
     blind=(

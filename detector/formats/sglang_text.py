@@ -64,6 +64,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 FORMAT = Format(
     name="sglang_text",
+    view="engine",
     title="SGLang request log, text",
     sees=("reason, token counts, latency of every finished request", "text before the reasoning parser at levels 2 and 3", "aborts with their message"),
     blind=(

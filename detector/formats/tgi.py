@@ -112,6 +112,7 @@ def _base(at: Any, span: str, parameters: str) -> Record:
 
 FORMAT = Format(
     name="tgi",
+    view="engine",
     title="Text Generation Inference (router log)",
     sees=("latency and waiting time of every answer", "failures and their class", "caps of requests"),
     blind=("text", "finish reasons", "token counts", "request ids and model"),

@@ -77,6 +77,7 @@ def _distrust(record: Record) -> None:
 
 FORMAT = Format(
     name="triton",
+    view="engine",
     title="Triton (OpenAI front end, server log)",
     sees=("text and tool calls in bodies of the OpenAI front end", "what an envelope around them holds"),
     blind=("the true finish reason: stop is written in the code", "token counts (usage is null)", "single requests, in the server log"),

@@ -69,6 +69,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 FORMAT = Format(
     name="vllm_json",
+    view="engine",
     title="vLLM server log, JSON formatter",
     sees=("text, reason and token count of answers that were not streamed", "text of streams before the reasoning parser", "aborts", "caps of requests"),
     blind=(

@@ -35,6 +35,7 @@ def _joiner() -> Calls:
 
 FORMAT = Format(
     name="vllm_rust",
+    view="engine",
     title="vLLM server log, text, Rust front end",
     sees=("reason, model and token counts of every call, streamed or not", "parsed text with --enable-log-outputs", "reasoning where it was included"),
     blind=("latency and HTTP status of a request", "empty deltas", "caps of requests"),

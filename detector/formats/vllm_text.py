@@ -51,6 +51,7 @@ def _text(body: Json) -> str:
 
 FORMAT = Format(
     name="vllm_text",
+    view="engine",
     title="vLLM server log, text",
     sees=("text, reason and token count of answers that were not streamed", "text of streams before the reasoning parser", "aborts", "caps of requests"),
     blind=(
