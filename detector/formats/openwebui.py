@@ -17,6 +17,7 @@ from detector.formats.values import flag, instant, mapping, seconds, text
 from detector.record import Record
 
 _DETAILS = re.compile(r'<details type="reasoning"[^>]*>\s*(?:<summary>.*?</summary>)?(.*?)</details>\s*', re.DOTALL)
+_MOST_DETAILS = 200  # blocks of one answer; more is text that quotes them
 _TOOL_DETAILS = re.compile(r'<details type="tool_calls"[^>]*\bname="([^"]{0,200})"[^>]*>.*?</details>\s*', re.DOTALL)
 
 NO_ANSWERS = "chat without an answer"
@@ -116,7 +117,7 @@ def _without_details(message: Mapping[str, Any]) -> dict[str, Any]:
     """The interface folds reasoning and tool calls into `<details>` blocks of the content: they are taken apart again."""
     content = message.get("content")
     taken = {key: message[key] for key in ("content", "tool_calls", "reasoning_content", "reasoning") if key in message}
-    if not isinstance(content, str) or "<details" not in content:
+    if not isinstance(content, str) or not 0 < content.count("<details") <= _MOST_DETAILS:
         return taken
     thoughts = [match.strip() for match in _DETAILS.findall(content)]
     names = _TOOL_DETAILS.findall(content)

@@ -39,9 +39,10 @@ class Calls:
         self._open: OrderedDict[str, Call] = OrderedDict()  # request seen, nothing else
         self._streams: OrderedDict[str, Call] = OrderedDict()  # deltas seen, no end
         self._settled: OrderedDict[str, Call] = OrderedDict()  # closed, waiting for late lines
-        self._recent: OrderedDict[str, str] = OrderedDict()  # ids of calls that are gone -> text of a streamed answer
+        self._recent: OrderedDict[str, str] = OrderedDict()  # ids of calls that are gone -> text of the answer
         self._inner: dict[str, str] = {}  # API id -> the inner id under which an open call is kept
         self._fed = 0
+        self._bodies = False  # this log holds response bodies, too: an answer line waits for the body of its call
 
     def feed(self, document: Document) -> Iterable[Outcome]:
         self._fed += 1
@@ -144,6 +145,9 @@ class Calls:
     def _named(self, document: Document, found: Event, given: str) -> Iterator[Outcome]:
         key = self._resolve(given)
         if key in self._recent and self._held(key) is None:
+            if found.kind == "answer" and self._recent[key] == (found.columns.get("content") or ""):
+                yield Rejected(document, AGAIN, ignored=True)
+                return
             if found.kind in ("request", "answer", "delta"):
                 del self._recent[key]  # the id is used again
             else:
@@ -208,8 +212,13 @@ class Calls:
         if not isinstance(found.body, dict):
             yield Rejected(document, BAD_BODY)
             return
+        self._bodies = True
         given = found.body.get("id")
-        call = self._call(self._resolve(given)) if isinstance(given, str) and given else Call("")
+        key = self._resolve(given) if isinstance(given, str) and given else ""
+        if key in self._recent and self._held(key) is None:  # its answer line came just before the first body of this log
+            yield Rejected(document, AGAIN, ignored=True)
+            return
+        call = self._call(key) if key else Call("")
         call.bodies.append((document, found.body))
         if call.key:
             yield from self._settle(call)
@@ -254,7 +263,8 @@ class Calls:
         if not (call.answers or call.bodies or call.end):
             return
         wanted = call.columns.get("n") or 1
-        python_done = call.request and not call.rust and call.end is None and (len(call.answers) >= wanted or (call.bodies and not call.answers))
+        both = not self._bodies or (call.answers and call.bodies) or any(found.columns.get("stream") for _, found in call.answers)
+        python_done = call.request and not call.rust and call.end is None and both and (len(call.answers) >= wanted or call.bodies)
         rust_done = call.rust and call.end is not None and len(call.answers) >= wanted
         if python_done or rust_done:
             yield from self._close(call.key)
@@ -290,8 +300,7 @@ class Calls:
         inner = _INNER.match(key)
         if inner:
             self._inner.pop(inner[1], None)
-        streamed = [found.columns.get("content") or "" for _, found in call.answers if found.columns.get("stream")]
-        self._recent[key] = streamed[0] if streamed else ""
+        self._recent[key] = next((found.columns.get("content") or "" for _, found in call.answers), "")
         if len(self._recent) > _RECENT:
             self._recent.popitem(last=False)
         yield from outcomes(call, self._time_of)

@@ -46,8 +46,8 @@ def outcomes(call: Call, time_of: Callable[[Json], float | None]) -> Iterator[Ou
         for document in call.request:
             yield Rejected(document, REQUEST_ONLY, ignored=True)
         return
-    if call.bodies and not call.answers:
-        known = {**call.columns, "engine": "vllm"}
+    if call.bodies:  # say all that the answer lines say, and the counts
+        known = {"stream": False, **call.columns, "engine": "vllm"}
         for document, body in call.bodies:
             records = records_of_body(body, known)
             if not records:
