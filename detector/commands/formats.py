@@ -98,8 +98,8 @@ def _detect(args: argparse.Namespace) -> int:
     for path in expand(args.paths):
         found = list(_detections(path, args.documents))
         if args.format == "jsonl":
-            for document, name, evidence in found:
-                print(json.dumps({"place": document.place, "format": name, "evidence": evidence}, ensure_ascii=False))
+            for place, name, evidence in found:
+                print(json.dumps({"place": place, "format": name, "evidence": evidence}, ensure_ascii=False))
         else:
             _summarise(path, found)
         if len(found) >= args.documents:
@@ -108,8 +108,8 @@ def _detect(args: argparse.Namespace) -> int:
     return OK if known else COULD_NOT
 
 
-def _detections(path: str, limit: int) -> Iterator[tuple[Document, str | None, str]]:
-    """(document, name of its format or None, evidence) of each document, in the order of the log."""
+def _detections(path: str, limit: int) -> Iterator[tuple[str, str | None, str]]:
+    """(place, name of its format or None, evidence) of each document, in the order of the log."""
     from itertools import islice
 
     from detector.formats.detect import Detector, OtherLines
@@ -128,11 +128,11 @@ def _detections(path: str, limit: int) -> Iterator[tuple[Document, str | None, s
         fmt = found.format if found is not None else others.of(document.body)
         if found is not None:
             others.saw(found.format)
-            yield document, found.format.name, found.evidence
+            yield document.place, found.format.name, found.evidence
         elif fmt is not None:
-            yield document, fmt.name, "a line between lines of this log"
+            yield document.place, fmt.name, "a line between lines of this log"
         else:
-            yield document, None, "no format recognises it"
+            yield document.place, None, "no format recognises it"
 
 
 def _raw(path: str) -> Iterator[Document]:
@@ -148,27 +148,27 @@ def _raw(path: str) -> Iterator[Document]:
     return raw_documents(("" if isinstance(line, Fault) else line for line in texts(Blocks(path))), path)
 
 
-def _summarise(path: str, found: list[tuple[Document, str | None, str]]) -> None:
+def _summarise(path: str, found: list[tuple[str, str | None, str]]) -> None:
     counts = Counter(name for _, name, _ in found)
     named = [f"{name or 'not recognised'} ({count} of {len(found)})" for name, count in counts.most_common()]
     print(f"{path}: {', '.join(named) if named else 'no document'}")
     told: set[tuple[str | None, str]] = set()
-    for document, name, evidence in found:
+    for place, name, evidence in found:
         if (name, evidence) not in told and sum(known == name for known, _ in told) < 5:
             told.add((name, evidence))
-            print(f"    {name or 'not recognised'}: {evidence} ({document.place})")
+            print(f"    {name or 'not recognised'}: {evidence} ({place})")
     if len(counts) > 1:
         for line in _runs(found):
             print(f"    {line}")
 
 
-def _runs(found: list[tuple[Document, str | None, str]]) -> Iterator[str]:
+def _runs(found: list[tuple[str, str | None, str]]) -> Iterator[str]:
     """Neighbouring documents of one format, from place to place."""
     start, runs = 0, 0
     for at in range(1, len(found) + 1):
         if at < len(found) and found[at][1] == found[start][1]:
             continue
-        first, last = found[start][0].place, found[at - 1][0].place
+        first, last = found[start][0], found[at - 1][0]
         yield f"{first}{'' if first == last else ' to ' + last}: {found[start][1] or 'not recognised'}"
         start, runs = at, runs + 1
         if runs >= _RUNS and at < len(found):
