@@ -18,12 +18,15 @@ from detector.formats import detect
 from detector.formats.base import Document, Format, Rejected, formats
 from detector.record import Record
 from detector.sources.base import Tally
+from detector.sources.joining_views import JoinedViews
 
 if TYPE_CHECKING:
     from detector.settings.source import ColumnMapping
 
 BATCH_ROWS = 1024
 DUPLICATE = "answers that were read twice (same id, time, length and outcome), counted once"
+JOINED = "answers that several logs hold (engine, gateway, tracer), joined by request id and counted once"
+ATTEMPTS = "failed attempts that the gateway retried, counted with the attempt that followed"
 UNTIMED = "answers without a usable time (missing, or without a zone)"
 
 
@@ -35,7 +38,7 @@ class ReadingOptions:
         only: name of the one format to use (`--format-of`).
         mapping: where canonical columns stand in a layout of the site's own (configuration `source.mapping`); asked before all formats.
         timezone: of times in such a layout that bear none (configuration `source.timezone`).
-        keep_duplicates: give every answer, also one that stands in the log twice.
+        keep_duplicates: give every answer, also one that stands in the log twice, or that several logs saw.
         in_order: give records strictly in the order of the log; otherwise answers that many lines make up may come later.
     """
 
@@ -66,6 +69,7 @@ class Reader:
         self._rejected = rejected
         self._reader = detect.Reader(options.chosen(), options.asked())
         self.seen: set[int] | None = None if options.keep_duplicates else set()
+        self._views = None if options.keep_duplicates else JoinedViews()
 
     def feed(self, raw: Document) -> Iterator[Record]:
         """Records that are settled after one more raw document. A document that breaks a format must not cost the rest of the log."""
@@ -83,6 +87,11 @@ class Reader:
     def finish(self) -> Iterator[Record]:
         """Records of everything that was still open."""
         yield from self._kept(self._reader.finish())
+        if self._views is not None:
+            yield from self._views.finish()
+            for note, count in ((JOINED, self._views.joined), (ATTEMPTS, self._views.attempts)):
+                if count:
+                    self._tally.notes[note] += count
         self._tally.formats.update(self._reader.found)
 
     def reject(self, outcome: Rejected) -> None:
@@ -99,7 +108,11 @@ class Reader:
             if isinstance(outcome, Rejected):
                 self.reject(outcome)
             elif self.seen is None or self._is_new(outcome, self.seen):
-                yield outcome
+                fmt = self._reader.current
+                if self._views is None or fmt is None:
+                    yield outcome
+                else:
+                    yield from self._views.feed(outcome, fmt.name, fmt.view)
 
     def _is_new(self, record: Record, seen: set[int]) -> bool:
         identity = record.record_id or record.request_id
