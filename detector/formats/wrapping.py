@@ -152,7 +152,7 @@ class Peeler:
             if isinstance(inner, (dict, list)) and inner:
                 return inner
         line = carried.inner[0] if carried.inner else None
-        if not (isinstance(line, str) and self._leads_somewhere(line)) and self._recognised(body):
+        if self._recognised(body) and not (isinstance(line, str) and self._leads_somewhere(line)):
             return body
         return line
 

@@ -209,8 +209,18 @@ def _message_key(body: Mapping[str, Any]) -> Shipped | None:
     inner = [entry for entry in (message, original) if isinstance(entry, (str, dict)) and entry]
     if not inner and not merged:
         return None  # the parsed line is at the root, or under a key of the site's own
-    stream = str(get(body, "container.id", "kubernetes.pod.name", "kubernetes.pod_name", "log.file.path", "file", "host") or "") + str(body.get("stream") or "")
-    return Shipped([*inner, *merged], metadata(body), _partial(body), stream)
+    return Shipped([*inner, *merged], metadata(body), _partial(body), _container(body))
+
+
+def _container(body: Mapping[str, Any]) -> str:
+    """Which container's stream a line is of, as far as the document says."""
+    for key, inner in (("container", "id"), ("kubernetes", "pod_name"), ("log", "file"), ("container_id", ""), ("file", ""), ("host", "")):
+        value = body.get(key)
+        if isinstance(value, dict) and inner:
+            value = value.get(inner)
+        if value:
+            return f"{value}/{body.get('stream') or ''}"
+    return str(body.get("stream") or "")
 
 
 def _collector(body: Mapping[str, Any]) -> Shipped | None:
