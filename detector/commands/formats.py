@@ -231,9 +231,10 @@ def _report(tally: Tally, records: int) -> None:
     """What was read, and how many lines were not, with reasons and the first places."""
     formats = ", ".join(f"{name} {count}" for name, count in tally.formats.most_common())
     print(f"{records} records{f' ({formats})' if formats else ''}", file=sys.stderr)
+    unreadable, ignored = sum(tally.unreadable.values()), sum(tally.ignored.values())
+    print(f"{unreadable + ignored} lines gave no record: {unreadable} unreadable, {ignored} no answer", file=sys.stderr)
     for word, counts in (("unreadable", tally.unreadable), ("no answer", tally.ignored)):
-        print(f"{sum(counts.values())} {word}", file=sys.stderr)
         for reason, count in counts.most_common():
-            print(f"    {count} {reason} ({', '.join(tally.places.get(reason, [])[:5])})", file=sys.stderr)
+            print(f"    {word}: {count} {reason} ({', '.join(tally.places.get(reason, [])[:5])})", file=sys.stderr)
     for fault in tally.could_not:
         print(f"could not look: {fault.what}: {fault.why}", file=sys.stderr)

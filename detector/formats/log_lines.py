@@ -12,7 +12,10 @@ RAY_ACTOR = re.compile(
     r"\((?:ServeReplica:[^)\s]{1,200}|ServeController|ProxyActor|HTTPProxyActor|RayWorkerWrapper|EngineCore_DP\d+|_EngineBackgroundProcess|\w*Actor\w*) "
     r"pid=\d+(?:, ip=[\w.:]+)?\) "
 )
-GENERATION_PATHS = ("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/generate", "/generate_stream", "/chat/completions")
+GENERATION_PATHS = (
+    *("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/chat/completions"),
+    *("/generate", "/generate_stream", "/api/chat", "/api/generate", "/invocations"),
+)
 _FAILED = frozenset((408, *range(500, 600)))
 
 
