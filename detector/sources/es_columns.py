@@ -6,6 +6,7 @@ A path stands for a column when in every looked-at document where the path has a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -35,6 +36,7 @@ class Column:
 
     Args:
         state: field: `paths` hold it; constant: every looked-at document gave `constant`; derived: neither.
+        default: the value of every looked-at document in which none of `paths` has one (a status that is only written for failures); None: not known there.
         values: raw value as text → canonical values that it gave.
         presence: paths of which at least one has a value exactly where the column is known; None: no such set.
         many: a document may hold several values (choices).
@@ -44,6 +46,7 @@ class Column:
     state: State
     paths: tuple[str, ...] = ()
     constant: Any = None
+    default: Any = None
     values: Mapping[str, frozenset[Any]] = field(default_factory=dict)
     presence: tuple[str, ...] | None = None
     many: bool = False
@@ -73,11 +76,14 @@ def learn(name: str, looked: Sequence[Looked], fields: Fields) -> Column:
     if name == "timestamp":
         return _time(given, fields)
     raw_name = "finish_reason_raw" if name == "finish_reason" else name
-    paths = _cover([(one, _known(one.records, raw_name) or values) for one, values in given], documents, _hints(name), fields)
+    told = [(one, _known(one.records, raw_name) or values) for one, values in given]
+    paths, default = _cover(told, documents, _hints(name), fields), None
+    if not paths:
+        paths, default = _cover_but_one(told, documents, _hints(name), fields)
     presence = _presence(documents, paths)
     many = any(len(one.leaves.get(path, ())) > 1 for one, _ in documents for path in paths)
     if paths:
-        return Column(name, "field", paths, values=_values(given, paths), presence=presence, many=many)
+        return Column(name, "field", paths, default=default, values=_values(given, paths), presence=presence, many=many)
     distinct = {as_text(value) for _, values in documents for value in values}
     if len(distinct) == 1 and len(given) == len(documents):
         return Column(name, "constant", constant=given[0][1][0], presence=presence)
@@ -121,6 +127,22 @@ def _cover(given: list[tuple[Looked, list[Any]]], documents: list[tuple[Looked, 
         chosen.append(best)
         left -= good.pop(best)
     return tuple(chosen)
+
+
+def _cover_but_one(
+    given: list[tuple[Looked, list[Any]]], documents: list[tuple[Looked, list[Any]]], hints: tuple[str, ...], fields: Fields
+) -> tuple[tuple[str, ...], Any]:
+    """Paths that explain all values but the most usual one, which then holds wherever these paths have no value; () when that is not so."""
+    counts = Counter(values[0] for _, values in given if len(values) == 1 and not isinstance(values[0], (list, dict)))
+    if len(counts) < 2 or len(given) < len(documents):
+        return (), None
+    usual = counts.most_common(1)[0][0]
+    rest = [(one, values) for one, values in given if values != [usual]]
+    paths = _cover(rest, rest, hints, fields)
+    others = [one for one, values in given if values == [usual]]
+    if not paths or any(path in one.leaves for path in paths for one in others):
+        return (), None
+    return paths, usual
 
 
 def _preference(path: str, hints: tuple[str, ...], fields: Fields) -> tuple[bool, int, int, str]:

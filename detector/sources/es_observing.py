@@ -17,12 +17,13 @@ from detector.sources.base import CouldNot, Tally
 from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_counting import Cells, Key, minutes
 from detector.sources.es_looking import View
-from detector.sources.es_paging import Hit, all_of, any_of, pages, within
+from detector.sources.es_paging import Hit, Query, all_of, any_of, pages, within
 from detector.sources.es_plan import Plan, SignalPlan, count_candidates, make_plan
-from detector.sources.es_sample import HitReader
-from detector.window import Window, iso
+from detector.sources.es_sample import HitReader, joined
+from detector.window import MINUTE, Window, iso
 
 COMMON_SHARE = 0.5  # candidates that are more than this share of all documents select nothing: one sample of all documents serves such signals together
+MOST_BLOCKS = 500  # clauses of one query; servers allow at least 1,024
 COMMON = "nearly every document is a candidate"
 
 
@@ -55,7 +56,7 @@ class Observing:
             if not total:
                 continue
             if total <= self.read_at_most:
-                self._read(stretch, total, self.signals, 1.0)
+                self._read(stretch, within(self.view.time_field, stretch), self.signals, 1.0)
                 continue
             if self.plan is None:
                 self.plan = make_plan(self.cluster, self.view, self.span, self.signals, self.judging, self.reading)
@@ -69,7 +70,13 @@ class Observing:
 
     def _sample(self, stretch: Window, total: int, signals: Mapping[str, Signal], why: str) -> None:
         """Read a uniform sample and say so."""
-        read_documents = self._read(stretch, total, signals, self.read_at_most / total)
+        share = self.read_at_most / total
+        if joined(self.view.looked, self.reading) and why:
+            # drawn one by one, the documents of one request would be torn apart: whole minutes are drawn instead
+            within_minutes, share, why = minutes_drawn(self.view.time_field, stretch, share), 1.0, f"{why}, so whole minutes were drawn"
+        else:
+            within_minutes = within(self.view.time_field, stretch)
+        read_documents = self._read(stretch, within_minutes, signals, share)
         self.seen.tally.could_not.append(
             CouldNot(
                 f"all answers for {', '.join(sorted(signals))}",
@@ -84,11 +91,11 @@ class Observing:
         mine = self.seen.tally.sampled or {"read": 0, "of": 0}
         self.seen.tally.sampled = {"read": mine["read"] + read_documents, "of": mine["of"] + total}
 
-    def _read(self, stretch: Window, total: int, signals: Mapping[str, Signal], share: float) -> int:
-        """Observe all documents of a stretch, or a sample; gives how many were read."""
+    def _read(self, stretch: Window, query: Query, signals: Mapping[str, Signal], share: float) -> int:
+        """Observe all documents of a query, or a sample; gives how many were read."""
         what = f"the documents of {self.cluster.index}"
         part = Observation()
-        found = pages(self.cluster, within(self.view.time_field, stretch), self.view.time_field, what=what, share=share)
+        found = pages(self.cluster, query, self.view.time_field, what=what, share=share)
         try:
             for batch in batched(read(self.cluster, self.reading, part.tally, found), part.tally):
                 observe_batch(batch, signals, self.judging, part)
@@ -204,6 +211,21 @@ def _shares(plan: Plan, cells: Cells, signal: str) -> npt.NDArray[np.float64]:
 def _labels(plan: Plan, key: Key) -> Labels:
     values = dict(zip(plan.group, key, strict=True))
     return tuple(values[name] if name in values else plan.constants.get(name) for name in SERIES_LABELS)
+
+
+def minutes_drawn(time_field: str, stretch: Window, share: float) -> Query:
+    """Evenly spaced blocks of whole minutes that make up about `share` of a stretch."""
+    total = stretch.end_minute - stretch.first_minute
+    block = max(1, -(-total // MOST_BLOCKS))
+    blocks = -(-total // block)
+    chosen = max(1, int(blocks * share))
+    ranges = []
+    for number in range(chosen):
+        first = stretch.first_minute + (number * blocks // chosen) * block
+        start, end = max(stretch.start, first * MINUTE), min(stretch.end, (first + block) * MINUTE)
+        if start < end:
+            ranges.append(within(time_field, Window(start, end)))
+    return any_of(*ranges)
 
 
 def shown(window: Window) -> str:

@@ -74,10 +74,10 @@ def learn_columns(view: View, signals: Mapping[str, Signal]) -> dict[str, Column
     return {name: learn(name, view.looked, view.fields) for name in dict.fromkeys(names)}
 
 
-def obstacle(view: View, columns: Mapping[str, Column], options: ReadingOptions) -> str:
-    """Why this log can't be counted in the cluster; "" when nothing speaks against it."""
-    if joined(view.looked, options):
-        return "several documents make up one request in this format"
+def obstacle(view: View, columns: Mapping[str, Column], options: ReadingOptions, alone: bool) -> str:
+    """Why this log can't be counted in the cluster; "" when nothing speaks against it. `alone`: it was found that each document is a request."""
+    if joined(view.looked, options) and not alone:
+        return "several documents can make up one request in this format"
     if not any(one.records for one in view.looked):
         return "no sampled document is an answer"
     if any(len({record.request_key() for record in one.records}) > 1 for one in view.looked):
@@ -94,22 +94,39 @@ def obstacle(view: View, columns: Mapping[str, Column], options: ReadingOptions)
     return ""
 
 
+def stand_alone(cluster: Cluster, view: View, window: Window) -> bool:
+    """Every looked-at document is an answer by itself, and no other document of the window shares its id. One request. Raises ClusterError."""
+    if not view.looked or not all(one.records for one in view.looked):
+        return False
+    for name in ("request_id", "trace_id"):
+        column = learn(name, view.looked, view.fields)
+        info = view.fields.exact(column.paths[0]) if column.state == "field" and len(column.paths) == 1 else None
+        values = sorted({str(raw) for one in view.looked for raw in one.leaves.get(column.paths[0], ())}) if info else []
+        if info is None or len(values) != len(view.looked):
+            continue
+        scope = all_of(within(view.time_field, window), {"terms": {info.name: values}})
+        found = cluster.search({"size": 0, "track_total_hits": True, "query": scope}, what="documents that share an id")["hits"]["total"]
+        return int(found["value"] if isinstance(found, dict) else found) == len(values)
+    return False
+
+
 def make_plan(cluster: Cluster, view: View, window: Window, signals: Mapping[str, Signal], judging: SignalOptions, options: ReadingOptions) -> Plan:
     """Decide how each signal is evaluated over a window. Raises ClusterError."""
     columns = learn_columns(view, signals)
-    plan = Plan(columns, obstacle(view, columns, options))
+    alone = joined(view.looked, options) and stand_alone(cluster, view, window)
+    plan = Plan(columns, obstacle(view, columns, options, alone))
     if plan.why_not:
         return plan
     random = list(view.looked)  # what follows looks for rare kinds on purpose and is no fair sample
     limits = second_look(cluster, view, window, options, _limit_fields(columns, signals, view))
     plan.columns = learn_columns(view, signals)
-    plan.why_not = obstacle(view, plan.columns, options)
+    plan.why_not = obstacle(view, plan.columns, options, alone)
     if plan.why_not:
         return plan
     _group(plan, view)
     _profiled(cluster, plan, view, window, signals, options, random)
     plan.columns = learn_columns(view, signals)
-    plan.why_not = obstacle(view, plan.columns, options)
+    plan.why_not = obstacle(view, plan.columns, options, alone)
     if plan.why_not:
         return plan
     _plan_signals(cluster, plan, view, window, signals, judging, Translator(plan.columns, view.fields, limits))

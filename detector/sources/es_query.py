@@ -80,7 +80,13 @@ class Translator:
             return ALL if _fulfils(column.constant, where) else NONE
         if column.state == "derived":
             return ALL
-        return self._by_value(column, where)
+        return self._or_default(column, self._by_value(column, where), column.default is not None and _fulfils(column.default, where))
+
+    def _or_default(self, column: Column, query: Query, fits: bool) -> Query:
+        """The query, and the documents in which the column stands in no field, where its value there fits."""
+        if query == ALL or not fits:
+            return query
+        return any_of(query, none_of(*(self._present(path) for path in column.paths)))
 
     def _by_value(self, column: Column, where: Where) -> Query:
         if where.op in ("gte", "lte"):
