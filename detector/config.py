@@ -16,6 +16,7 @@ from pydantic import ConfigDict, Field, PrivateAttr, ValidationError, field_vali
 from detector.errors import ConfigError
 from detector.rules import SHIPPED
 from detector.secrets import Secrets, load_secrets
+from detector.settings.incidents import IncidentSettings
 from detector.settings.notify import NotifySettings
 from detector.settings.observability import GrafanaSettings, KibanaSettings, PrometheusSettings
 from detector.settings.privacy import PrivacySettings
@@ -23,7 +24,7 @@ from detector.settings.schedule import ScheduleSettings
 from detector.settings.signals import SignalSettings
 from detector.settings.source import SourceSettings
 from detector.settings.values import Texts
-from detector.strict_model import Strict, faults
+from detector.strict_model import Seconds, Strict, faults
 from detector.yaml_file import read
 
 DEFAULT_FILE = "detector.yml"
@@ -43,7 +44,10 @@ class Settings(Strict):
     """Rule files and folders, relative to this file; `shipped` stands for the rules that ship with detector, which are used when this is left out."""
     store: str = "sqlite:///detector.db"
     """Where incidents and messages are kept (SQLAlchemy URL); a password is DETECTOR_STORE_PASSWORD."""
+    retention: Seconds = 2592000.0
+    """How long counts, delivered messages, resolved incidents and ended silences are kept; the audit stays."""
     schedule: ScheduleSettings = ScheduleSettings()
+    incidents: IncidentSettings = IncidentSettings()
     prometheus: PrometheusSettings | None = None
     grafana: GrafanaSettings | None = None
     kibana: KibanaSettings | None = None
@@ -121,7 +125,10 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
     kind, mark, name = store.partition(":///")
     if mark and kind.partition("+")[0] == "sqlite" and name and not name.startswith((":", "file:")):
         store = f"{kind}{mark}{folder / name}"
-    return settings.model_copy(update={"source": source, "store": store})
+    notify = settings.notify
+    if notify.file is not None and notify.file.path != "-":
+        notify = notify.model_copy(update={"file": notify.file.model_copy(update={"path": str(folder / notify.file.path)})})
+    return settings.model_copy(update={"source": source, "store": store, "notify": notify})
 
 
 def _read(path: Path) -> Settings:

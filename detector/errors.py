@@ -51,9 +51,11 @@ class NotifyError(DetectorError):
     Args:
         retryable: True when the same message may succeed later (5xx, 429, time-out), False when it never will.
         retry_after_seconds: what the receiver asked for, if it did.
+        status: HTTP status that it answered, if it did.
     """
 
-    def __init__(self, text: str, *, retryable: bool, retry_after_seconds: float | None = None) -> None:
+    def __init__(self, text: str, *, retryable: bool, retry_after_seconds: float | None = None, status: int | None = None) -> None:
         super().__init__(text)
         self.retryable = retryable
         self.retry_after_seconds = retry_after_seconds
+        self.status = status

@@ -62,6 +62,7 @@ class Finding:
     expected: float | None = None
     peak: Counted | None = None
     chronic: bool = False
+    trend: tuple[tuple[int, int], ...] = ()
     subtypes: dict[str, int] = field(default_factory=dict)
     also: dict[str, int] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()

@@ -75,7 +75,7 @@ class Incident:
     merged_into: str | None = None
     told_at: float | None = None
     closed_by: str | None = None
-    answers: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()  # what people said at receivers and stands there still
     untold: str = ""  # what a command changed since the last run
 
     @property
@@ -108,7 +108,7 @@ class Advanced:
 
 def fingerprint(deployment: str | None, signal: str) -> str:
     """The id of an incident that begins with this signal on this deployment: stable over runs and processes."""
-    return hashlib.sha256(f"{deployment or ''}\x1f{signal}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{deployment or ''}\x1f{signal}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def advance(
@@ -243,6 +243,7 @@ def _continued(incident: Incident, group: tuple[Finding, ...]) -> Incident:
     if incident.open:
         return incident
     since = min(finding.firing[0] for finding in group)
+    come_back = incident.fired_at is not None  # one that never fired was never told: it does not come back, it begins
     return replace(
         incident,
         state="pending",
@@ -250,7 +251,7 @@ def _continued(incident: Incident, group: tuple[Finding, ...]) -> Incident:
         fired_at=None,
         resolved_at=None,
         merged_into=None,
-        opened=incident.opened + 1,
+        opened=incident.opened + come_back,
         signals=(),
         rules=(),
         findings=(),
@@ -258,7 +259,7 @@ def _continued(incident: Incident, group: tuple[Finding, ...]) -> Incident:
         acked_at=None,
         snoozed_until=None,
         closed_by=None,
-        history=(*incident.history, (since, "opened again"))[-20:],
+        history=(*incident.history, (since, "opened again"))[-20:] if come_back else incident.history,
         series_seen=0,
         peak_flagged=0,
     )

@@ -24,6 +24,7 @@ CHRONIC_RATIO = 2.0  # a level below twice its own past is not news; chosen so t
 DAY = 1440  # minutes
 _CELLS_AT_ONCE = 8_000_000  # series x bins of one panel: bounds memory at about 300 MB
 CHRONIC_EVENTS = 3  # fewer flagged requests before the window say too little to call a level chronic (evidence gate of statistics, section 1)
+TREND_WINDOW, TREND_ALL = 8, 24  # bars of the small chart in messages: a third is the window, the rest what came before it
 
 
 @dataclass(frozen=True)
@@ -197,6 +198,7 @@ def _finding(scored: Scored, series: int, totals: Panel, ledger: Ledger, window:
         expected=None if np.isnan(expected) else expected,
         peak=_peak(ledger, rule, series, peak_start, int(scored.ends[fired[-1]]), counts),
         chronic=chronic,
+        trend=_trend(ledger, rule, series, start, end),
         subtypes=dict(sorted(evidence.subtypes.items(), key=lambda item: (-item[1], item[0]))),
         also=dict(sorted(evidence.also.items(), key=lambda item: (-item[1], item[0]))),
         slices=stand_out(ledger, rule.signal, rule.group_by, labels, window, rule.subtypes),
@@ -227,6 +229,13 @@ def _peak(ledger: Ledger, rule: Rule, series: int, start: int, end: int, counts:
         return None
     panel = ledger.panel(rule.signal, rule.group_by, start, end, max(1, end - start), rule.subtypes)
     return _counts(panel, series)
+
+
+def _trend(ledger: Ledger, rule: Rule, series: int, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Counts of the window in TREND_WINDOW stretches, and of as long stretches before it, TREND_ALL in all."""
+    step = max(1, -(-(end - start) // TREND_WINDOW))
+    panel = ledger.panel(rule.signal, rule.group_by, end - TREND_ALL * step, end, step, rule.subtypes)
+    return tuple(zip(panel.flagged[series].tolist(), panel.requests[series].tolist(), strict=True))
 
 
 def _evidence(ledger: Ledger, rule: Rule, labels: Mapping[str, str | None], window: Window) -> Evidence:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from detector.errors import NotifyError, SourceError
-from detector.incidents import Change, Incident, Policy, advance
-from detector.notify.base import TELLING, Heard, Link, Listener, Receiver
+from detector.errors import NotifyError, SourceError, StoreError
+from detector.incidents import Change, Incident, Kind, Policy, advance
+from detector.notify.base import TELLING, Heard, Link, Listener, Receiver, Route
 from detector.notify.decision import decide
 from detector.notify.delivery import Delivered, deliver
 from detector.report import Report
@@ -23,18 +23,27 @@ from detector.storage.store import Store
 from detector.window import Window
 
 SNOOZE_SECONDS = 4 * 3600  # a reaction names no time: half a shift
+FORGET_EVERY = 3600.0  # seconds; retention is counted in days
+COMMAND_WAIT = 120.0  # seconds that a command waits for a run to end
 UNDELIVERED = 3  # exit code: a message could not be delivered; it is kept for the next run
 
 
 @dataclass(frozen=True)
-class Telling:
-    """Who is told, and how. `routes`: names of the receivers of an incident; `links`: what belongs under its messages."""
+class Audience:
+    """Who is told, and how.
+
+    `routes`: where an incident goes; `links`: what belongs under its messages; `policy`: when incidents end; `retention`: seconds that what is over is kept
+    (None: for ever); `remarks`: what stderr should hear at every run.
+    """
 
     receivers: Mapping[str, Receiver]
-    routes: Callable[[Incident], Sequence[str]]
+    routes: Callable[[Incident], Route]
     links: Callable[[Incident], tuple[Link, ...]] = lambda incident: ()
     storm: int = 5
     excerpts: Callable[[Incident], Mapping[str, str]] = lambda incident: {}
+    policy: Policy = field(default_factory=Policy)
+    retention: float | None = None
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ def run_once(
     look: Callable[[], Report],
     rules: Sequence[Rule],
     store: Store,
-    telling: Telling,
+    audience: Audience,
     clock: Callable[[], float],
     *,
     policy: Policy | None = None,
@@ -88,23 +97,24 @@ def run_once(
         report = look()
         now = report.window.end if report.window is not None else clock()
         before = store.incidents()
-        heard, deaf = listen(store, telling.receivers)
+        heard, deaf = listen(store, audience.receivers)
         settled, commands = untold(before)
         told, reactions = answered(settled, heard, now)
         replies = (*commands, *reactions)
-        advanced = advance(told, report, rules, now, policy, elsewhere)
+        advanced = advance(told, report, rules, now, policy or audience.policy, elsewhere)
         changes = merged_changes(replies, advanced.changes)
         open_ones = [incident for incident in advanced.incidents if incident.open]
         decisions = decide(
             changes,
             open_ones,
             store.silences(now),
-            list(telling.receivers.values()),
-            telling.routes,
-            telling.links,
+            list(audience.receivers.values()),
+            audience.routes,
+            audience.links,
             now,
-            telling.storm,
-            telling.excerpts,
+            audience.storm,
+            audience.excerpts,
+            {name: store.told(name) for name in audience.receivers},
         )
         with store.transaction() as connection:  # all of it or nothing: a crash before this line decides again, after it sends
             changed = {incident.id: incident for incident in before}
@@ -115,8 +125,18 @@ def run_once(
             for change in changes:
                 if change.kind != "updated" or change in replies:
                     store.note(connection, now, "detector", change.kind, change.incident.id, change.reason)
-        delivered = deliver(store, telling.receivers, clock, ignore_delay=one_shot)
-    return Run(report, advanced.incidents, changes, delivered, remarks=tuple(deaf))
+        delivered = deliver(store, audience.receivers, clock, ignore_delay=one_shot)
+        if audience.retention is not None:
+            forget(store, now, audience.retention)
+    return Run(report, advanced.incidents, changes, delivered, remarks=(*audience.remarks, *deaf))
+
+
+def forget(store: Store, now: float, retention: float) -> None:
+    """Drop what is over for longer than `retention` seconds; at most once in an hour."""
+    last = store.fact("forgotten")
+    if last is None or not 0 <= now - float(last) < FORGET_EVERY:
+        store.forget(now - retention)
+        store.keep_fact("forgotten", now)
 
 
 def merged_changes(replies: Sequence[Change], changes: Sequence[Change]) -> tuple[Change, ...]:
@@ -125,40 +145,52 @@ def merged_changes(replies: Sequence[Change], changes: Sequence[Change]) -> tupl
     return (*(change for change in replies if change.kind != "updated" or change.incident.id not in louder), *changes)
 
 
-def answered(incidents: Sequence[Incident], heard: Sequence[Heard], now: float) -> tuple[tuple[Incident, ...], tuple[Change, ...]]:
-    """Incidents after what people said of them (by reaction or command), and what that changed. Pure.
+def answered(incidents: Sequence[Incident], heard: Mapping[str, Sequence[Heard]], now: float) -> tuple[tuple[Incident, ...], tuple[Change, ...]]:
+    """Incidents after what stands said of them at a receiver, and what that changed. Pure.
 
-    Each kind of answer counts once per opening of an incident: a reaction that stays does not snooze for ever.
+    An answer counts once, when it is new: a reaction that merely stays neither snoozes for ever nor closes an incident that was opened again. Taken back and
+    given again, it counts again.
     """
     kept = {incident.id: incident for incident in incidents}
     changes: list[Change] = []
-    for entry in heard:
-        incident = kept.get(entry.incident_id)
-        if incident is None or not incident.open or f"{entry.action}.{incident.opened}" in incident.answers:
+    for incident_id, entries in heard.items():
+        incident = kept.get(incident_id)
+        if incident is None or not incident.open:
             continue
-        answers = (*incident.answers, f"{entry.action}.{incident.opened}")
-        if entry.action == "ack":
-            kept[incident.id] = after = replace(incident, answers=answers, acked_by=entry.by, acked_at=now)
-        elif entry.action == "snooze":
-            kept[incident.id] = after = replace(incident, answers=answers, snoozed_until=entry.until if entry.until is not None else now + SNOOZE_SECONDS)
-        else:
-            kept[incident.id] = after = replace(incident, answers=answers, state="resolved", resolved_at=now, closed_by=entry.by)
-            changes.append(Change("resolved", after, f"closed by {entry.by}", notify=True))
-            continue
-        changes.append(Change("updated", after, f"{entry.action} by {entry.by}", notify=True))
+        fresh = [entry for entry in entries if _answer_key(entry) not in incident.answers]
+        after = replace(incident, answers=tuple(sorted({_answer_key(entry) for entry in entries})))
+        for entry in fresh:
+            if after.open:
+                after = applied(after, entry, now)
+                kind: Kind = "updated" if after.open else "resolved"
+                changes = [change for change in changes if change.incident.id != incident_id]
+                changes.append(Change(kind, after, f"{entry.action} by {entry.by}" if after.open else f"closed by {entry.by}", notify=True))
+        kept[incident_id] = after
     return tuple(kept.values()), tuple(changes)
+
+
+def applied(incident: Incident, said: Heard, now: float) -> Incident:
+    """The incident after one answer. Pure."""
+    if said.action == "ack":
+        return replace(incident, acked_by=said.by, acked_at=now)
+    if said.action == "snooze":
+        return replace(incident, snoozed_until=said.until if said.until is not None else now + SNOOZE_SECONDS)
+    return replace(incident, state="resolved", resolved_at=now, closed_by=said.by)
+
+
+def _answer_key(entry: Heard) -> str:
+    return f"{entry.action}.{entry.by}"
 
 
 def answer(store: Store, said: Heard, now: float) -> Incident | None:
     """Apply what a person said on the command line; None when there is no such open incident. It is told at the next run, through the outbox."""
-    with store.exclusive(30.0):
-        before = store.incidents(only_open=True)
-        found = next((incident for incident in before if incident.id == said.incident_id), None)
+    with store.exclusive(COMMAND_WAIT) as held:
+        if not held:
+            raise StoreError(f"a run has been at work for {COMMAND_WAIT:.0f} s and holds the store; try again when it has ended")
+        found = next((incident for incident in store.incidents(only_open=True) if incident.id == said.incident_id), None)
         if found is None:
             return None
-        # a command may be given again, unlike a reaction that merely stays
-        fresh = replace(found, answers=tuple(entry for entry in found.answers if not entry.startswith(f"{said.action}.")))
-        (after,), _ = answered((fresh,), (said,), now)
+        after = applied(found, said, now)
         with store.transaction() as connection:
             store.save(connection, [replace(after, untold=f"{said.action} by {said.by}")])
             store.note(connection, now, said.by, said.action, found.id)
@@ -175,9 +207,9 @@ def untold(incidents: Sequence[Incident]) -> tuple[tuple[Incident, ...], tuple[C
     return tuple(replace(incident, untold="") if incident.untold else incident for incident in incidents), tuple(changes)
 
 
-def listen(store: Store, receivers: Mapping[str, Receiver]) -> tuple[list[Heard], list[str]]:
-    """What people said at the receivers that can be listened to; and which could not be asked."""
-    heard: list[Heard] = []
+def listen(store: Store, receivers: Mapping[str, Receiver]) -> tuple[dict[str, list[Heard]], list[str]]:
+    """What stands said at the receivers that can be listened to, by incident; and which could not be asked."""
+    heard: dict[str, list[Heard]] = {}
     deaf: list[str] = []
     open_ids = [incident.id for incident in store.incidents(only_open=True)]
     for receiver in receivers.values():
@@ -185,7 +217,8 @@ def listen(store: Store, receivers: Mapping[str, Receiver]) -> tuple[list[Heard]
             continue
         threads = {incident_id: thread for incident_id in open_ids if (thread := store.thread(receiver.name, incident_id)) is not None}
         try:
-            heard += receiver.heard(threads)
+            for incident_id, entries in receiver.heard(threads).items():
+                heard.setdefault(incident_id, []).extend(entries)
         except NotifyError as error:
             deaf.append(f"reactions could not be read: {error}")
     return heard, deaf

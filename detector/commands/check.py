@@ -70,11 +70,11 @@ def run(args: argparse.Namespace) -> int:
 def _notify(settings: Settings, rules: Sequence[Rule], span: Span, args: argparse.Namespace) -> int:
     """One scheduled run: check, advance the incidents, tell; the report is printed as without --notify."""
     from detector.errors import SourceError
-    from detector.notify.choice import telling_of
+    from detector.notify.choice import audience_of
     from detector.scheduled import blind_report, run_once
     from detector.storage.store import Store
 
-    telling = telling_of(settings)
+    audience = audience_of(settings)
     store = Store(settings.store, settings.secrets.store_password)
 
     def look() -> Report:
@@ -84,7 +84,7 @@ def _notify(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
             return blind_report(None, error)
 
     try:
-        done = run_once(look, rules, store, telling, time.time)
+        done = run_once(look, rules, store, audience, time.time)
     finally:
         store.close()
     print_report(done.report, args.format)

@@ -10,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from detector.errors import NotifyError
 from detector.notify.base import KINDS, Telling
 from detector.notify.http import send_json
 from detector.notify.summary import line
+from detector.render.inert import plain
 from detector.window import iso
 
+LONGEST_VALUE = 200  # characters of a label
 STILL_VALID = 3.0  # intervals between runs until an alert that is not sent again ends
 
 
@@ -34,30 +37,49 @@ class AlertmanagerReceiver:
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
         """Send the alert; sending it twice is what Alertmanager expects, so doubt needs no look-up."""
+        labels = self._labels(telling, (thread or {}).get("labels"))
+        alerts = [self._alert(telling, labels)]
+        before = (thread or {}).get("labels")
+        if before and before != labels:  # another severity is another alert there: the old one ends now, not when it goes stale
+            alerts.append({**self._alert(telling, before), "endsAt": iso(self.clock())})
+        failures: list[NotifyError] = []
+        for url in self.urls:
+            try:
+                send_json(self.name, "POST", f"{url.rstrip('/')}/api/v2/alerts", alerts)
+            except NotifyError as error:
+                failures.append(error)
+        if len(failures) == len(self.urls):  # peers gossip: one that took it tells the others
+            raise failures[0]
+        return {"labels": labels}
+
+    def _labels(self, telling: Telling, before: dict[str, str] | None) -> dict[str, str]:
+        """What identifies the alert: as at its first sending, but for severity and owner, by which Alertmanager routes."""
         incident = telling.incident
-        finding = incident.findings[0]
-        labels = {
-            "alertname": incident.signals[0] if incident.signals else "llm_incident",
+        labels = before or {
+            "alertname": incident.findings[0].signal,
             "incident": incident.id,
             "deployment": incident.deployment or "",
-            "model": finding.labels.get("model") or "",
-            "severity": incident.severity,
+            "model": incident.findings[0].labels.get("model") or "",
             "source": "llm-response-detector",
         }
+        changing = {"severity": incident.severity, "owner": telling.owner or ""}
+        return {name: plain(value, LONGEST_VALUE) for name, value in {**labels, **changing}.items() if value}
+
+    def _alert(self, telling: Telling, labels: dict[str, str]) -> dict[str, Any]:
+        incident, finding, now = telling.incident, telling.incident.findings[0], self.clock()
         annotations = {"summary": line(incident), "rules": ", ".join(incident.rules), "description": finding.meaning, "impact": finding.impact}
         annotations |= {f"{link.kind}_{index}": link.url for index, link in enumerate(telling.links[:6])}
+        if incident.blind_since is not None and incident.open:
+            annotations["blind"] = f"could not look since {iso(incident.blind_since)}: {plain(incident.blind_why, 300)}"
+        start = min(incident.since, now)
+        end = max(start, min(incident.resolved_at or now, now)) if incident.state == "resolved" else now + STILL_VALID * self.interval
         alert: dict[str, Any] = {
-            "labels": {name: value for name, value in labels.items() if value},
+            "labels": labels,
             "annotations": {name: value for name, value in annotations.items() if value},
-            "startsAt": iso(min(incident.since, self.clock())),
+            "startsAt": iso(start),
+            "endsAt": iso(end),
         }
-        if incident.state == "resolved":
-            alert["endsAt"] = iso(min(incident.resolved_at or self.clock(), self.clock()))
-        else:
-            alert["endsAt"] = iso(self.clock() + STILL_VALID * self.interval)
         for link in telling.links:
             if link.kind == "kibana":
                 alert["generatorURL"] = link.url
-        for url in self.urls:
-            send_json(self.name, "POST", f"{url.rstrip('/')}/api/v2/alerts", [alert])
-        return thread
+        return alert

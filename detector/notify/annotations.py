@@ -31,25 +31,30 @@ class AnnotationReceiver:
         incident = telling.incident
         headers = {"Authorization": f"Bearer {self.token}"}
         base = self.url.rstrip("/") + "/api/annotations"
-        tags = [TAG, incident.severity, incident.id, *incident.signals]
+        opening = f"{incident.id}.{incident.opened}"  # each opening is a region of its own
+        tags = [TAG, incident.severity, incident.id, opening, *incident.signals]
         body: dict[str, Any] = {"time": round(incident.since * 1000), "timeEnd": round(incident.active_at * 1000), "tags": tags, "text": _html(line(incident))}
-        known = thread or (self._find(incident.id, headers, base) if doubtful else None)
-        if known is not None and telling.kind != "reopened":
+        known = thread if thread is not None and thread.get("opening") == opening else None
+        if known is None and doubtful:
+            known = self._find(opening, headers, base)
+        if known is not None:
             try:
                 send_json(self.name, "PATCH", f"{base}/{known['id']}", body, headers)
-            except NotifyError as error:
-                if " 404" not in str(error):
-                    raise
-                known = None  # a person deleted it: it is drawn anew
-            if known is not None:
                 return known
+            except NotifyError as error:
+                if error.status != 404:
+                    raise
+        if telling.kind in ("resolved", "merged") and thread is not None:
+            return None  # a person deleted it: that it ended need not be drawn
         answer = send_json(self.name, "POST", base, body, headers)
-        return {"id": answer["id"]} if isinstance(answer, dict) and "id" in answer else None
+        if not isinstance(answer, dict) or "id" not in answer:
+            raise NotifyError("grafana: the answer bears no annotation id; is this Grafana's address?", retryable=False)
+        return {"id": answer["id"], "opening": opening}
 
-    def _find(self, incident_id: str, headers: dict[str, str], base: str) -> dict[str, Any] | None:
+    def _find(self, opening: str, headers: dict[str, str], base: str) -> dict[str, Any] | None:
         """The region that an attempt of unknown outcome may have drawn."""
-        found = send_json(self.name, "GET", f"{base}?{urlencode([('tags', TAG), ('tags', incident_id), ('limit', '1')])}", b"", headers)
-        return {"id": found[0]["id"]} if isinstance(found, list) and found else None
+        found = send_json(self.name, "GET", f"{base}?{urlencode([('tags', TAG), ('tags', opening), ('limit', '1')])}", b"", headers)
+        return {"id": found[0]["id"], "opening": opening} if isinstance(found, list) and found else None
 
 
 def _html(text: str) -> str:

@@ -32,8 +32,8 @@ class Link:
 class Telling:
     """One thing to tell: the incident as it was when it was decided, what changed, and why it is told now.
 
-    `at`: seconds since 1970 UTC. `storm`: further new incidents of the same run that one summary stands for (kind `storm`). `excerpts`: masked text by request id,
-    empty unless `privacy.content` allows it.
+    `at`: seconds since 1970 UTC. `storm`: the new incidents of the same run that one summary stands for (kind `storm`). `excerpts`: masked text by request id,
+    empty unless `privacy.content` allows it. `channel`: Slack channel of the incident's route, None for the receiver's own; `owner`: who is asked to look.
     """
 
     kind: str
@@ -43,14 +43,33 @@ class Telling:
     links: tuple[Link, ...] = ()
     storm: tuple[Incident, ...] = ()
     excerpts: dict[str, str] = field(default_factory=dict)
+    channel: str | None = None
+    owner: str | None = None
 
 
 TELLING = TypeAdapter(Telling)
 
 
 @dataclass(frozen=True)
+class Route:
+    """Where an incident goes: names of receivers, and the Slack channel and owner of the route, if it names any."""
+
+    receivers: tuple[str, ...]
+    channel: str | None = None
+    owner: str | None = None
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a receiver was last told of an incident, or is about to be: how often it had been opened, and its severity."""
+
+    opened: int
+    severity: str
+
+
+@dataclass(frozen=True)
 class Heard:
-    """What a person said of an incident: `action` is ack, snooze (until an instant, if one was named) or resolve; `by` names them."""
+    """What a person says of an incident: `action` is ack, snooze (until an instant, if one was named) or resolve; `by` names them."""
 
     incident_id: str
     action: str
@@ -62,8 +81,12 @@ class Heard:
 class Listener(Protocol):
     """A receiver that people answer at."""
 
-    def heard(self, threads: Mapping[str, dict[str, Any]]) -> list[Heard]:
-        """Answers on these incidents (id -> where its parent stands). Raises NotifyError."""
+    def heard(self, threads: Mapping[str, dict[str, Any]]) -> dict[str, list[Heard]]:
+        """Every answer that stands at these incidents now (id -> where its parent stands); an incident that can't be asked about is left out.
+
+        Raises:
+            NotifyError: nothing can be asked.
+        """
         ...
 
 
@@ -81,7 +104,7 @@ class Receiver(Protocol):
 
         Args:
             key: the decision's identity; a receiver that can, writes it into the message.
-            thread: what the last call for this incident returned.
+            thread: what the last call for this incident returned; None: nobody here was told of it.
             doubtful: an earlier attempt may have arrived: look for `key` before sending again.
 
         Raises:

@@ -6,13 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from detector.incidents import Change, Incident
-from detector.notify.base import Link, Receiver, Telling
+from detector.findings import SEVERITIES
+from detector.incidents import Change, Incident, Kind
+from detector.notify.base import Link, Receiver, Route, Telling, Told
 from detector.storage.silences import Silence, silenced
 
 NEW = ("fired", "reopened")
-ALWAYS = ("resolved", "merged")  # told even when silenced meanwhile: state is one thing, notification another
-# ^ only to receivers that were told of the incident before
+ALWAYS = ("resolved", "merged")  # told even when silenced meanwhile, to receivers that were told of the incident before (`detector.notify.delivery`)
 
 
 @dataclass(frozen=True)
@@ -29,39 +29,79 @@ def decide(
     still: Iterable[Incident],
     silences: Sequence[Silence],
     receivers: Sequence[Receiver],
-    routes: Callable[[Incident], Sequence[str]],
+    routes: Callable[[Incident], Route],
     links: Callable[[Incident], tuple[Link, ...]],
     now: float,
     storm: int,
     excerpts: Callable[[Incident], Mapping[str, str]] = lambda incident: {},
+    told: Mapping[str, Mapping[str, Told]] | None = None,
 ) -> list[Decision]:
     """Messages for these changes, in their order.
 
     Args:
-        still: open incidents, for receivers that want to hear each run that they go on.
-        routes: names of the receivers that an incident goes to.
-        storm: more new incidents than this for one receiver become one summary.
+        still: open incidents: for receivers that want to hear each run that they go on, and for those that were not told while a silence was in force.
+        storm: more new incidents than this for one receiver and channel become one summary.
+        told: receiver -> incident -> what it knows of it. None: nothing is made up for.
     """
     found: list[Decision] = []
+    open_ones = list(still)
     for receiver in receivers:
-        mine = [change for change in changes if receiver.name in routes(change.incident) and _is_wanted(change, silences, receiver, now)]
-        fresh = [change for change in mine if change.kind in NEW]
-        summary = len(fresh) > storm and "storm" in receiver.kinds
-        if summary:
-            members = tuple(change.incident for change in fresh)
-            reason = f"{len(members)} new incidents in one run: one summary instead of {len(members)} messages"
-            telling = Telling("storm", reason, now, members[0], (), members)
-            found.append(Decision(_key("storm", now, *(f"{member.id}.{member.opened}" for member in members)), receiver.name, telling))
+        known = {} if told is None else told.get(receiver.name, {})
+        mine = [change for change in changes if receiver.name in routes(change.incident).receivers and _is_wanted(change, silences, now)]
+        if told is not None:
+            changed = {change.incident.id for change in mine if change.kind not in ("updated", "reminder", "seen_again")}
+            late = [_late(incident, known) for incident in open_ones if incident.id not in changed and receiver.name in routes(incident).receivers]
+            made_up = [change for change in late if change is not None and _is_wanted(change, silences, now)]
+            again = {change.incident.id for change in made_up}
+            mine = [*(change for change in mine if change.incident.id not in again), *made_up]
+        mine = [change for change in mine if change.kind in receiver.kinds or (change.kind in NEW and "storm" in receiver.kinds)]
+        in_storm: set[str] = set()
+        if "storm" in receiver.kinds:
+            for channel, fresh in _by_channel([change for change in mine if change.kind in NEW], routes).items():
+                if len(fresh) > storm:
+                    members = tuple(change.incident for change in fresh)
+                    in_storm |= {member.id for member in members}
+                    reason = f"{len(members)} new incidents in one run: one summary instead of {len(members)} messages"
+                    key = _key("storm", now, *(f"{member.id}.{member.opened}" for member in members))
+                    found.append(Decision(key, receiver.name, Telling("storm", reason, now, members[0], (), members, channel=channel)))
         for change in mine:
-            if change.kind not in receiver.kinds or (summary and change.kind in NEW):
+            if change.kind in NEW and change.incident.id in in_storm:
                 continue
-            telling = Telling(change.kind, change.reason, now, change.incident, links(change.incident), (), dict(excerpts(change.incident)))
+            route = routes(change.incident)
+            shown = dict(excerpts(change.incident)) if change.kind in NEW else {}
+            telling = Telling(change.kind, change.reason, now, change.incident, links(change.incident), (), shown, route.channel, route.owner)
             found.append(Decision(change_key(change, now), receiver.name, telling))
         if "still" in receiver.kinds:
-            told = {change.incident.id for change in mine}
-            for incident in still:
-                if incident.id not in told and incident.state == "firing" and receiver.name in routes(incident) and not _is_quiet(incident, silences, now):
-                    found.append(Decision(_key("still", now, incident.id), receiver.name, Telling("still", "it goes on", now, incident, links(incident))))
+            said = {change.incident.id for change in mine}
+            for incident in open_ones:
+                if (
+                    incident.id not in said
+                    and incident.state == "firing"
+                    and receiver.name in routes(incident).receivers
+                    and not is_quiet(incident, silences, now)
+                ):
+                    telling = Telling("still", "it goes on", now, incident, links(incident), owner=routes(incident).owner)
+                    found.append(Decision(_key("still", now, incident.id), receiver.name, telling))
+    return found
+
+
+def _late(incident: Incident, known: Mapping[str, Told]) -> Change | None:
+    """What a receiver should have heard of a firing incident and was not told, because it was silenced or snoozed then, or the receiver is new."""
+    if incident.state != "firing" or not any(finding.notify for finding in incident.findings):
+        return None
+    told = known.get(incident.id)
+    if told is None or told.opened < incident.opened:
+        kind: Kind = "reopened" if incident.opened > 1 else "fired"
+        return Change(kind, incident, "it fires, and this receiver was not told so far", True)
+    if SEVERITIES.index(incident.severity) > SEVERITIES.index(told.severity):
+        return Change("escalated", incident, f"severity rose from {told.severity} to {incident.severity} while it was silenced", True)
+    return None
+
+
+def _by_channel(changes: Sequence[Change], routes: Callable[[Incident], Route]) -> dict[str | None, list[Change]]:
+    found: dict[str | None, list[Change]] = {}
+    for change in changes:
+        found.setdefault(routes(change.incident).channel, []).append(change)
     return found
 
 
@@ -83,15 +123,15 @@ def change_key(change: Change, now: float) -> str:
 def _key(kind: str, now: float, *parts: object) -> str:
     text = "\x1f".join(str(part) for part in parts)
     at = f"{now:.0f}." if now else ""
-    return f"{kind}.{at}{hashlib.sha256(text.encode()).hexdigest()[:32]}"
+    return f"{kind}.{at}{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:32]}"
 
 
-def _is_wanted(change: Change, silences: Sequence[Silence], receiver: Receiver, now: float) -> bool:
+def _is_wanted(change: Change, silences: Sequence[Silence], now: float) -> bool:
     if not change.notify:
         return False
-    return change.kind in ALWAYS or not _is_quiet(change.incident, silences, now)
+    return change.kind in ALWAYS or not is_quiet(change.incident, silences, now)
 
 
-def _is_quiet(incident: Incident, silences: Sequence[Silence], now: float) -> bool:
+def is_quiet(incident: Incident, silences: Sequence[Silence], now: float) -> bool:
     """Silenced by a matcher, or snoozed. An acknowledged incident is not quiet: what gets worse is still told."""
     return (incident.snoozed_until is not None and incident.snoozed_until > now) or any(silenced(incident, silence, now) for silence in silences)

@@ -1,7 +1,7 @@
 """Deliver the outbox: say that we are about to send, send, record. At least once by retrying, at most once by looking before sending again.
 
-A message whose process died, or whose answer was lost, is *doubtful*: it stands in the outbox with an attempt counted, and its receiver looks for its key before
-it sends. Messages of one incident go out in the order in which they were decided; a later one waits for an earlier one.
+A message whose process died, or whose answer was lost, is *doubtful*: it stands in the outbox with an attempt counted, and its receiver looks for its
+key before it sends. Messages of one incident go out in the order in which they were decided; a later one waits for an earlier one.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from detector.errors import NotifyError
-from detector.notify.base import TELLING, Receiver, Telling
+from detector.notify.base import TELLING, Receiver, Telling, Told
 from detector.storage.store import Message, Store
 
+ENDS = ("resolved", "merged")
 FIRST_DELAY, LONGEST_DELAY = 15.0, 900.0  # seconds until a failed message is tried again: doubling, with a ceiling
 
 
@@ -40,7 +41,9 @@ def deliver(store: Store, receivers: Mapping[str, Receiver], clock: Callable[[],
         lanes = {(message.receiver, incident_id) for incident_id in _incidents(message, telling)}
         receiver = receivers.get(message.receiver)
         if receiver is None:
-            done.failures.append(f"{message.receiver}: message {message.id} ({message.kind}) waits, but no such receiver is configured")
+            done.failures.append(
+                f"{message.receiver}: message {message.id} ({message.kind}) waits, but no such receiver is configured (detector incidents outbox)"
+            )
             continue
         if lanes & stuck:
             done.failures.append(f"{message.receiver}: message {message.id} ({message.kind}) waits for an earlier one of its incident")
@@ -59,16 +62,22 @@ def deliver(store: Store, receivers: Mapping[str, Receiver], clock: Callable[[],
 
 
 def _send(store: Store, receiver: Receiver, message: Message, telling: Telling, clock: Callable[[], float]) -> str | None:
-    """Send one message; None when it arrived, else why not."""
-    store.mark(message.id, "waiting", now=clock(), error="sending began and its outcome is not known")  # if we die now, the next run is warned
+    """Send one message; None when it arrived or need not, else why not."""
     thread = store.thread(message.receiver, message.incident_id) if message.incident_id else None
+    if telling.kind in ENDS and (thread is None or int(thread["told"]["opened"]) < telling.incident.opened):
+        store.mark(message.id, "dropped", now=clock(), error="nobody there was told that it fires", attempted=False)
+        return None
+    store.still_held()
+    if not store.claim(message):  # if we die now, the next run is warned
+        return None  # another worker has it: our lease was lost, and theirs is in force
+    known = None if thread is None else {name: value for name, value in thread.items() if name != "told"}
     try:
-        reference = receiver.tell(telling, message.key, thread, doubtful=message.attempts > 0)
+        reference = receiver.tell(telling, message.key, known, doubtful=message.attempts > 0)
     except NotifyError as error:
         delay = error.retry_after_seconds if error.retry_after_seconds is not None else min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(message.attempts, 10))
         store.mark(message.id, "waiting", now=clock(), error=str(error), next_at=clock() + delay, attempted=False)
         return str(error)
-    store.delivered(message, reference, _incidents(message, telling), clock())
+    store.delivered(message, reference, {incident.id: Told(incident.opened, incident.severity) for incident in telling.storm or (telling.incident,)}, clock())
     return None
 
 

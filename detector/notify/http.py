@@ -1,4 +1,4 @@
-"""One JSON request to a receiver, with its failures mapped: what may be tried again, and what never helps. Addresses are shown without credentials and query."""
+"""One JSON request to a receiver, with its failures mapped: what may be tried again, what never helps. Addresses are shown without credentials and query."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def send_json(name: str, method: str, url: str, body: Any, headers: dict[str, st
     Raises:
         NotifyError: refused (not retryable for most 4xx), or no answer.
     """
-    data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+    data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode("utf-8", "replace")
     try:
         answer = _POOL.request(method, url, body=data, headers={"Content-Type": "application/json", **(headers or {})}, timeout=TIMEOUT, redirect=False)
     except urllib3.exceptions.HTTPError as error:
@@ -39,7 +39,7 @@ def send_json(name: str, method: str, url: str, body: Any, headers: dict[str, st
             return None
     said = answer.data[:200].decode("utf-8", "replace").replace("\n", " ")
     text = f"{name}: {shown(url)} answered {answer.status}{f': {said}' if said.isprintable() and said else ''}"
-    raise NotifyError(text, retryable=answer.status in RETRYABLE, retry_after_seconds=_seconds(answer.headers.get("Retry-After")))
+    raise NotifyError(text, retryable=answer.status in RETRYABLE, retry_after_seconds=_seconds(answer.headers.get("Retry-After")), status=answer.status)
 
 
 def _seconds(text: str | None) -> float | None:

@@ -8,6 +8,7 @@ from typing import Any
 from detector.notify.base import Telling
 from detector.notify.http import send_json
 from detector.notify.summary import as_data, line
+from detector.render.inert import plain
 from detector.window import iso
 
 SUMMARY_LIMIT = 1024  # characters of payload.summary
@@ -33,14 +34,14 @@ class PagerDutyReceiver:
         }
         if incident.state != "resolved":
             body["payload"] = {
-                "summary": line(incident)[:SUMMARY_LIMIT],
-                "source": incident.deployment or "llm-response-detector",
+                "summary": plain(line(incident), SUMMARY_LIMIT),
+                "source": plain(incident.deployment or "llm-response-detector", 200),
                 "severity": SEVERITY[incident.severity],
                 "timestamp": iso(incident.since),
-                "component": incident.findings[0].labels.get("model") or "",
+                "component": plain(incident.findings[0].labels.get("model") or "", 200),
                 "class": incident.signals[0] if incident.signals else "",
                 "custom_details": as_data(telling, key)["findings"][:5],
             }
             body["links"] = [{"href": link.url, "text": link.title} for link in telling.links[:10]]
         send_json(self.name, "POST", self.url, body)
-        return thread
+        return {"dedup_key": body["dedup_key"]}

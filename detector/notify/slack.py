@@ -1,11 +1,12 @@
 """Slack (bot token): one parent message per incident, edited in place; changes in its thread; people's reactions read back.
 
-Posting has no idempotency key of its own, so each message carries ours in its metadata, and a doubtful one is looked up in the channel before it is sent again. slack_sdk's
-retry handlers are switched off for the same reason: a post whose answer was lost must not be repeated blindly.
+Posting has no idempotency key of its own, so each message carries ours in its metadata, and a doubtful one is looked up in the channel before it is sent again.
+slack_sdk's retry handlers are switched off for the same reason: a post whose answer was lost must not be repeated blindly.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
@@ -18,14 +19,19 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from detector.errors import NotifyError
 from detector.incidents import Incident
 from detector.notify.base import KINDS, Heard, Telling
-from detector.notify.slack_message import SlackMessage, Style, parent, reply
+from detector.notify.slack_message import SlackMessage, Style, moved, parent, reply
 
 EVENT_TYPE = "llm_incident"
 SECONDS_BETWEEN_POSTS = 1.0  # https://api.slack.com/docs/rate-limits: about one message per second and channel
 LONGEST_WAIT = 30.0  # seconds that a Retry-After may ask of a run; longer ones wait in the outbox
-PAGES, PAGE = 5, 200  # how far back the channel is searched for a doubtful message
+PAGES, PAGE = 25, 200  # how far the channel is searched for a doubtful message: 5,000 messages since what it tells of
+CLOCK_SKEW = 3600.0  # seconds that our clock and Slack's may differ
+PLAIN_LIMIT = 2000  # characters of a message without blocks
 
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
+REFUSED = frozenset(
+    {"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "block_mismatch"}
+)
 TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "ratelimited", "rate_limited", "team_added_to_org"})
 REMEDIES = {
     "is_archived": "the channel is archived: unarchive it, or name another one in notify.slack.channel",
@@ -44,7 +50,7 @@ REACTIONS = {"eyes": "ack", "no_bell": "snooze", "white_check_mark": "resolve", 
 
 @dataclass
 class SlackReceiver:
-    """One channel.
+    """One workspace; `channel` is where incidents go whose route names none.
 
     Args:
         clock: a monotonic clock in seconds, for pacing. sleep: waits that many seconds.
@@ -58,34 +64,39 @@ class SlackReceiver:
     style: Style = Style()
     name: str = "slack"
     kinds: frozenset[str] = frozenset(KINDS) - {"still"}
-    timeout: int = 15
-    _last_post: float | None = None
+    timeout: float = 15
+    _last_posts: dict[str, float] = field(default_factory=dict)
     _client: WebClient = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         base = self.base_url if self.base_url.endswith("/") else self.base_url + "/"
-        self._client = WebClient(token=self.token, base_url=base, timeout=self.timeout, retry_handlers=[])
+        self._client = WebClient(token=self.token, base_url=base, timeout=self.timeout, retry_handlers=[])  # type: ignore[arg-type]  # urllib takes fractions
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
         """Post or edit the parent, then add to its thread. See `detector.notify.base.Receiver`."""
+        channel = telling.channel or self.channel
+        over = telling.kind in ("resolved", "merged")
         if thread is not None and thread.get("storm") and telling.kind != "storm":
             return self._in_storm(telling, key, thread, doubtful=doubtful)
-        if thread is not None and thread.get("channel") == self.channel and self._edit(telling, thread):
-            if telling.kind != "updated":
-                self._reply(telling, key, thread, doubtful=doubtful)
-            return thread
-        if telling.kind in ("resolved", "merged"):
-            return None  # nobody sees a parent that could turn green: an end alone is no news
-        found = self._find(f"{key}.parent") if doubtful else None
-        reference = found or self._post(parent(telling, self.style), telling, f"{key}.parent", None)
+        if thread is not None and (thread["channel"] == channel or over):  # whoever was told that it fires is told that it ended, wherever new ones go by now
+            if self._edit(telling, thread):
+                if telling.kind != "updated":
+                    self._reply(telling, key, thread, doubtful=doubtful)
+                return thread
+        elif thread is not None:
+            self._say_moved(telling, thread, channel)
+        if over:
+            return None  # the parent is gone: nobody sees it turn green, and an end alone is no news
+        found = self._find(channel, f"{key}.parent", telling.at) if doubtful else None
+        reference = found or self._post(channel, parent(telling, self.style), telling, f"{key}.parent", None)
         if telling.kind == "storm":
             return {**reference, "storm": True}
         self._reply(telling, key, reference, doubtful=doubtful)
         return reference
 
-    def heard(self, threads: Mapping[str, dict[str, Any]]) -> list[Heard]:
-        """Reactions on the parents of these incidents (id -> where the parent stands). Raises NotifyError."""
-        found: list[Heard] = []
+    def heard(self, threads: Mapping[str, dict[str, Any]]) -> dict[str, list[Heard]]:
+        """Reactions that stand on the parents of these incidents (id -> where the parent stands). Raises NotifyError."""
+        found: dict[str, list[Heard]] = {}
         for incident_id, thread in threads.items():
             if thread.get("storm"):
                 continue  # one summary of many: a reaction on it names no incident
@@ -93,85 +104,93 @@ class SlackReceiver:
                 answer = self._call("reactions_get", channel=thread["channel"], timestamp=thread["ts"], full=True)
             except _GoneError:
                 continue
+            found[incident_id] = []
             for reaction in (answer.get("message") or {}).get("reactions") or []:
                 action = REACTIONS.get(str(reaction.get("name", "")).split("::")[0])
                 if action is not None:
-                    users = reaction.get("users") or ["someone"]
-                    found.append(Heard(incident_id, action, str(users[0])))
+                    found[incident_id] += [Heard(incident_id, action, str(user)) for user in reaction.get("users") or ["someone"]]
         return found
 
     # -- inside
-    def _edit(self, telling: Telling, thread: dict[str, Any]) -> bool:
+    def _edit(self, telling: Telling, thread: dict[str, Any], message: SlackMessage | None = None) -> bool:
         """Bring the parent up to date; False when it is gone."""
-        message = parent(telling, self.style)
+        shown = message or parent(telling, self.style)
+        metadata = _metadata(telling, str(thread.get("key", "")))
         try:
-            self._call(
-                "chat_update",
-                channel=thread["channel"],
-                ts=thread["ts"],
-                text=message.text,
-                attachments=message.attachments,
-                metadata=_metadata(telling, str(thread.get("key", ""))),
-            )
+            self._shown("chat_update", shown, channel=thread["channel"], ts=thread["ts"], metadata=metadata)
         except _GoneError:
             return False
         return True
 
+    def _say_moved(self, telling: Telling, thread: dict[str, Any], channel: str) -> None:
+        """The route changed: the old parent says where the incident goes on. If it can't be edited (which may be why the route changed), so be it."""
+        with contextlib.suppress(NotifyError):
+            self._edit(telling, thread, moved(telling, channel, self.style))
+
     def _reply(self, telling: Telling, key: str, thread: dict[str, Any], *, doubtful: bool) -> None:
-        if doubtful and self._find(key, thread["ts"]) is not None:
+        if doubtful and self._find(thread["channel"], key, telling.at, thread["ts"]) is not None:
             return
-        self._post(reply(telling, self.style), telling, key, thread["ts"])
+        self._post(thread["channel"], reply(telling, self.style), telling, key, thread["ts"])
 
     def _in_storm(self, telling: Telling, key: str, thread: dict[str, Any], *, doubtful: bool) -> dict[str, Any]:
-        """An incident that was told in a summary goes on in that summary's thread."""
-        if telling.kind != "updated" and not (doubtful and self._find(key, thread["ts"]) is not None):
-            self._post(parent(telling, self.style), telling, key, thread["ts"])
-        return thread
+        """An incident that was told in a summary goes on in that summary's thread. If a person deleted the summary, it gets a parent of its own."""
+        if telling.kind == "updated" or (doubtful and self._find(thread["channel"], key, telling.at, thread["ts"]) is not None):
+            return thread
+        found = self._find(thread["channel"], key, telling.at) if doubtful else None
+        reference = found or self._post(thread["channel"], parent(telling, self.style), telling, key, thread["ts"])
+        return thread if reference.get("in_thread") else reference
 
-    def _post(self, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None) -> dict[str, Any]:
-        """Post one message, paced; returns where it stands."""
-        if self._last_post is not None:
-            wait = self._last_post + SECONDS_BETWEEN_POSTS - self.clock()
+    def _post(self, channel: str, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None) -> dict[str, Any]:
+        """Post one message, paced; returns where it stands. Slack posts a reply to a deleted parent un-threaded, in silence: `in_thread` tells."""
+        last = self._last_posts.get(channel)
+        if last is not None:
+            wait = last + SECONDS_BETWEEN_POSTS - self.clock()
             if wait > 0:
                 self.sleep(wait)
         arguments: dict[str, Any] = {"thread_ts": thread_ts} if thread_ts else {}
         try:
-            answer = self._call(
-                "chat_postMessage",
-                channel=self.channel,
-                text=message.text,
-                attachments=message.attachments,
-                metadata=_metadata(telling, key),
-                unfurl_links=False,
-                unfurl_media=False,
-                **arguments,
+            answer = self._shown(
+                "chat_postMessage", message, channel=channel, metadata=_metadata(telling, key), unfurl_links=False, unfurl_media=False, **arguments
             )
         except _GoneError as error:
             raise NotifyError(f"slack: {error}", retryable=True) from None
         finally:
-            self._last_post = self.clock()
-        return {"channel": answer["channel"], "ts": answer["ts"], "key": key}
+            self._last_posts[channel] = self.clock()
+        in_thread = bool(thread_ts) and (answer.get("message") or {}).get("thread_ts") == thread_ts
+        return {"channel": answer["channel"], "ts": answer["ts"], "key": key, "in_thread": in_thread}
 
-    def _find(self, key: str, thread_ts: str | None = None) -> dict[str, Any] | None:
-        """Our own message with this key, in the channel or in a thread. Raises NotifyError when the channel can't be searched."""
+    def _shown(self, method: str, message: SlackMessage, **arguments: Any) -> dict[str, Any]:
+        """Post or edit with blocks; where Slack refuses those, with text alone: a plain message is worth more than a pretty one that never comes."""
+        try:
+            return self._call(method, text=message.text, blocks=message.blocks, attachments=message.attachments, **arguments)
+        except _RefusedError as error:
+            plain = f"{message.text[:PLAIN_LIMIT]}\n({error}; details: detector incidents list)"
+            try:
+                return self._call(method, text=plain, blocks=[], attachments=[], **arguments)
+            except _RefusedError as again:
+                raise NotifyError(f"slack: it refuses the message ({again})", retryable=False) from None
+
+    def _find(self, channel: str, key: str, since: float, thread_ts: str | None = None) -> dict[str, Any] | None:
+        """Our own message with this key, in the channel or in a thread, not older than what it tells of. Raises NotifyError when nobody can tell."""
         cursor = ""
+        oldest = f"{max(0.0, since - CLOCK_SKEW):.6f}"
         for _ in range(PAGES):
             more = {"cursor": cursor} if cursor else {}
             if thread_ts is None:
-                answer = self._call("conversations_history", channel=self.channel, limit=PAGE, include_all_metadata=True, **more)
+                answer = self._call("conversations_history", channel=channel, limit=PAGE, include_all_metadata=True, oldest=oldest, **more)
             else:
                 try:
-                    answer = self._call("conversations_replies", channel=self.channel, ts=thread_ts, limit=PAGE, include_all_metadata=True, **more)
+                    answer = self._call("conversations_replies", channel=channel, ts=thread_ts, limit=PAGE, include_all_metadata=True, **more)
                 except _GoneError:
                     return None
             for message in answer.get("messages") or []:
                 metadata = message.get("metadata") or {}
                 if metadata.get("event_type") == EVENT_TYPE and (metadata.get("event_payload") or {}).get("key") == key:
-                    return {"channel": self.channel, "ts": message["ts"], "key": key}
+                    return {"channel": channel, "ts": message["ts"], "key": key}
             cursor = (answer.get("response_metadata") or {}).get("next_cursor") or ""
             if not cursor:
                 return None
-        return None
+        raise NotifyError(f"slack: it is not known whether a message arrived, and the channel's last {PAGES * PAGE:,} messages do not tell", retryable=True)
 
     def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
         """One call of the API, waiting once or twice where it says how long. Raises NotifyError, or _GoneError for a message that is no more."""
@@ -197,6 +216,10 @@ class SlackReceiver:
 
 class _GoneError(Exception):
     """The message that a call named is no more."""
+
+
+class _RefusedError(Exception):
+    """Slack refuses what the message looks like."""
 
 
 def _metadata(telling: Telling, key: str) -> dict[str, Any]:
@@ -231,6 +254,8 @@ def _mapped(error: SlackApiError) -> Exception:
     code = str(data.get("error", "")) if isinstance(data, dict) else ""
     if code in GONE:
         return _GoneError(code)
+    if code in REFUSED:
+        return _RefusedError(code)
     if status == 429 or code in TRANSIENT or status >= 500:
         said = "rate limited" if status == 429 else f"HTTP {status}{f', {code}' if code else ''}"
         return NotifyError(f"slack: {said}; it is tried again", retryable=True, retry_after_seconds=_retry_after(error))

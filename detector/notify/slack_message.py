@@ -1,281 +1,214 @@
-"""An incident as Slack blocks: a parent that is edited in place, and replies for its thread. Pure; sizes are bounded, and what was left out is said.
-
-Limits: https://api.slack.com/reference/block-kit/blocks (section text 3000, fields 2000 × 10, header 150, context 10 elements); all blocks together about 12,000
-characters before `msg_blocks_too_long` (slackapi/bolt-js#2509); we stay far below each.
-"""
+"""An incident as Slack messages: a parent that is edited in place, and replies for its thread. Pure; sizes are bounded, and what was left out is said."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
-from zoneinfo import ZoneInfo
 
 from detector import __version__
-from detector.findings import Finding
 from detector.incidents import Incident
-from detector.notify.base import Link, Telling
-from detector.notify.slack_text import address, code, entities, inert
-from detector.notify.wording import Language, duration, say
+from detector.notify.base import Telling
+from detector.notify.slack_parts import (
+    COLOURS,
+    MARKS,
+    SECTION_LIMIT,
+    TEXT_LIMIT,
+    Blocks,
+    SlackMessage,
+    Style,
+    colour,
+    context,
+    cut,
+    fields,
+    finding_line,
+    fit,
+    header,
+    joined,
+    links_line,
+    moment,
+    section,
+    series,
+    share,
+    state_word,
+    trend,
+    where,
+)
+from detector.notify.slack_text import code, entities, inert
+from detector.notify.wording import duration, say
+from detector.render.inert import plain
 from detector.render.numbers import percent
 
-COLOURS = {"critical": "#d0342c", "warning": "#e8a317", "info": "#6b7a90", "resolved": "#2e9e5b", "blind": "#8a8a8a"}
-SECTION_LIMIT, FIELD_LIMIT, HEADER_LIMIT, TEXT_LIMIT, TOTAL_LIMIT = 2800, 1800, 148, 3500, 9000
 SHOWN_FINDINGS, SHOWN_STORM = 6, 20
-Blocks = list[dict[str, Any]]
+MENTIONED = frozenset({"fired", "reopened", "escalated", "reminder"})  # what an owner is called for
+_PERSON, _GROUP = re.compile(r"[UW][A-Z0-9]{5,}"), re.compile(r"S[A-Z0-9]{5,}")
 
-
-@dataclass(frozen=True)
-class SlackMessage:
-    """One message: `text` is the notification and what screen readers get; `attachments` hold the blocks beside a colour bar."""
-
-    text: str
-    attachments: list[dict[str, Any]]
-
-    def size(self) -> int:
-        """Characters of all text in the blocks."""
-        return sum(_size(attachment) for attachment in self.attachments)
-
-
-@dataclass(frozen=True)
-class Style:
-    """How messages are written: language and the zone of local times."""
-
-    language: Language = "en"
-    zone: str = "UTC"
+__all__ = ["SlackMessage", "Style", "moved", "parent", "reply"]
 
 
 def parent(telling: Telling, style: Style) -> SlackMessage:
     """The incident's one message, as it stands now."""
-    incident = telling.incident
     if telling.kind == "storm":
         return _storm(telling, style)
+    incident, language = telling.incident, style.language
     head = _headline(incident, style)
     finding = incident.findings[0]
-    fields = [(say(style.language, "state"), _state(incident, style)), (say(style.language, "share"), _share(finding, style))]
-    fields.append((say(style.language, "window"), _period(incident, telling.at, style)))
-    fields.append((say(style.language, "affected"), _where(incident, style)))
-    if finding.subtypes:
-        fields.append((say(style.language, "kinds"), ", ".join(f"{count:,} {inert(kind, 40)}" for kind, count in list(finding.subtypes.items())[:5])))
-    if finding.also:
-        fields.append(
-            (
-                say(style.language, "also"),
-                "; ".join(say(style.language, "also_is", count=f"{n:,}", signal=inert(s, 40)) for s, n in list(finding.also.items())[:3]),
-            )
-        )
-    blocks: Blocks = [_header(head), _section(_sentence(incident, telling, style))]
-    blocks.append({"type": "section", "fields": [_mrkdwn(f"*{entities(name)}*\n{value}"[:FIELD_LIMIT]) for name, value in fields[:10]]})
+    blocks: Blocks = []
     if incident.blind_since is not None and incident.open:
-        blocks.insert(1, _section(f"⚠️ {say(style.language, 'blind', time=_time(incident.blind_since, style), why=inert(incident.blind_why, 200))}"))
+        blocks.append(section(f"⚠️ {say(language, 'blind', time=moment(incident.blind_since, style), why=inert(incident.blind_why, 200))}"))
+    blocks.append(section(_sentence(incident, telling, style)))
+    pairs = [(say(language, "state"), _state(incident, style)), (say(language, "share"), share(finding, style))]
+    pairs += [(say(language, "window"), _period(incident, telling.at, style)), (say(language, "affected"), where(incident, style))]
+    if finding.subtypes:
+        pairs.append((say(language, "kinds"), ", ".join(f"{count:,} {inert(kind, 40)}" for kind, count in list(finding.subtypes.items())[:5])))
+    if finding.also:
+        also = [say(language, "also_is", count=f"{count:,}", signal=inert(signal, 40)) for signal, count in list(finding.also.items())[:3]]
+        pairs.append((say(language, "also"), "; ".join(also)))
+    bars = trend(finding, style)
+    if bars and incident.open:
+        pairs.append((say(language, "trend"), bars))
+    if telling.owner:
+        pairs.append((say(language, "owner"), _owner(telling.owner)))
+    blocks.append(fields(pairs))
     if telling.links:
-        blocks.append(_section(_links(telling.links)))
-    blocks.append(_context(f"{entities(', '.join(incident.rules))} · {incident.id} · detector {__version__}"))
+        blocks.append(section(links_line(telling.links, style)))
+    blocks.append(context(f"{entities(joined(incident.rules, ', ', 400, style))} · {incident.id} · detector {__version__}"))
+    return _message(head, f"{head} — {share(finding, style)}", incident, blocks, style)
+
+
+def moved(telling: Telling, channel: str, style: Style) -> SlackMessage:
+    """The parent in a channel that the incident's route left: it goes on elsewhere."""
+    head = _headline(telling.incident, style)
     return SlackMessage(
-        _cut(f"{head} — {_plain_share(finding, style)}", TEXT_LIMIT), [{"color": _colour(incident), "fallback": _cut(head, 200), "blocks": _fit(blocks, style)}]
+        head,
+        [header(head)],
+        [{"color": COLOURS["merged"], "fallback": cut(head, 200), "blocks": [section(say(style.language, "moved", channel=f"<#{channel}>"))]}],
     )
 
 
 def reply(telling: Telling, style: Style) -> SlackMessage:
-    """What a change adds to the thread. For a new incident: the details."""
+    """What a change adds to the thread. For a new incident, and for a parent that had to be posted anew: the details."""
     incident, language = telling.incident, style.language
-    if telling.kind in ("fired", "reopened"):
-        first = say(language, telling.kind, count=incident.opened)
-        return SlackMessage(first, [{"color": _colour(incident), "fallback": first, "blocks": _fit(_details(telling, style), style)}])
+    called = f" {_owner(telling.owner)}" if telling.owner and telling.kind in MENTIONED else ""
+    if telling.kind in ("fired", "reopened", "updated"):
+        first = say(language, "reopened" if telling.kind == "reopened" else "fired", count=incident.opened) + called
+        return SlackMessage(first, [section(first)], [{"color": colour(incident), "fallback": cut(first, 200), "blocks": fit(_details(telling, style), style)}])
     if telling.kind == "resolved":
-        text = f"✅ {say(language, 'resolved_line', duration=duration((incident.resolved_at or telling.at) - incident.since, language))} {_totals(incident, style)}"
+        text = f"✅ {_ended(incident, telling.at, style)}"
     elif telling.kind == "escalated":
-        text = f"⬆️ {say(language, 'escalated', severity=say(language, incident.severity))}"
+        text = f"⬆️ {say(language, 'escalated', severity=say(language, incident.severity), means=say(language, f'{incident.severity}_means'))}{called}"
     elif telling.kind == "grew":
-        text = f"➕ {say(language, 'grew', rules=entities(', '.join(incident.rules)))}"
+        text = f"➕ {say(language, 'grew', rules=entities(joined(incident.rules, ', ', 800, style)))}"
     elif telling.kind == "blind":
-        text = f"⚠️ {say(language, 'blind', time=_time(incident.blind_since or telling.at, style), why=inert(incident.blind_why, 200))}"
+        text = f"⚠️ {say(language, 'blind', time=moment(incident.blind_since or telling.at, style), why=inert(incident.blind_why, 200))}"
+    elif telling.kind == "reminder":
+        text = f"⏰ {say(language, 'reminder', duration=duration(telling.at - incident.since, language))}{called}"
     else:
-        text = say(language, telling.kind)
-    blocks: Blocks = [_section(text)]
-    if telling.kind in ("escalated", "grew"):
-        blocks += [_section(_finding_line(finding, style)) for finding in incident.findings[:SHOWN_FINDINGS]]
-    return SlackMessage(text, [{"color": _colour(incident), "fallback": _cut(text, 200), "blocks": _fit(blocks, style)}])
+        text = say(language, "joined" if telling.kind == "merged" else telling.kind)
+    if telling.kind not in ("escalated", "grew"):
+        return SlackMessage(text, [section(text)])
+    shown = [section(finding_line(finding, style)) for finding in incident.findings[:SHOWN_FINDINGS]]
+    return SlackMessage(text, [section(text)], [{"color": colour(incident), "fallback": cut(text, 200), "blocks": fit(shown, style)}])
+
+
+def _message(head: str, text: str, incident: Incident, blocks: Blocks, style: Style) -> SlackMessage:
+    return SlackMessage(cut(text, TEXT_LIMIT), [header(head)], [{"color": colour(incident), "fallback": cut(head, 200), "blocks": fit(blocks, style)}])
 
 
 def _details(telling: Telling, style: Style) -> Blocks:
     """Findings, slices, impact, first checks and request ids."""
     incident, language = telling.incident, style.language
-    blocks: Blocks = [_section(_finding_line(finding, style)) for finding in incident.findings[:SHOWN_FINDINGS]]
+    blocks: Blocks = [section(finding_line(finding, style)) for finding in incident.findings[:SHOWN_FINDINGS]]
     if len(incident.findings) > SHOWN_FINDINGS:
-        blocks.append(_context(say(language, "more", count=len(incident.findings) - SHOWN_FINDINGS)))
+        blocks.append(context(say(language, "more", count=len(incident.findings) - SHOWN_FINDINGS)))
     finding = incident.findings[0]
     slices = [
-        say(
+        "• "
+        + say(
             language,
             "slice",
             conditions=", ".join(f"{inert(column, 40)} {code(value, 60)}" for column, value in part.conditions.items()),
             flagged=f"{part.flagged:,}",
             requests=f"{part.requests:,}",
-            rate=percent(part.flagged / part.requests),
-            outside=percent(part.outside_flagged / part.outside_requests),
+            rate=percent(part.flagged / part.requests if part.requests else None),
+            outside=percent(part.outside_flagged / part.outside_requests if part.outside_requests else None),
         )
         for part in finding.slices
     ]
     if slices:
-        blocks.append(_section("\n".join(f"• {line}" for line in slices)))
+        blocks.append(section(joined(slices, "\n", SECTION_LIMIT, style)))
     if finding.impact:
-        blocks.append(_section(f"*{say(language, 'impact')}*\n{entities(finding.impact)}"))
+        blocks.append(section(f"*{say(language, 'impact')}*\n{entities(finding.impact)}"))
     if finding.next_steps:
-        steps = "\n".join(f"{number}. {entities(step)}" for number, step in enumerate(finding.next_steps, 1))
-        blocks.append(_section(f"*{say(language, 'steps')}*\n{steps}"))
+        steps = [f"{number}. {entities(step)}" for number, step in enumerate(finding.next_steps, 1)]
+        blocks.append(section(f"*{say(language, 'steps')}*\n{joined(steps, chr(10), SECTION_LIMIT - 80, style)}"))
     if finding.request_ids:
-        blocks.append(_section(f"*{say(language, 'requests')}*\n" + " ".join(code(request_id, 60) for request_id in finding.request_ids)))
+        blocks.append(section(f"*{say(language, 'requests')}*\n" + joined([code(one, 60) for one in finding.request_ids], "  ", SECTION_LIMIT - 80, style)))
     for request_id, excerpt in list(telling.excerpts.items())[:1]:
-        blocks.append(
-            {
-                "type": "rich_text",
-                "elements": [{"type": "rich_text_preformatted", "elements": [{"type": "text", "text": f"{request_id[:60]}\n{excerpt[:600]}"}]}],
-            }
-        )
+        shown = {"type": "text", "text": f"{plain(request_id, 60)}\n{plain(excerpt, 600)}"}  # rich text is literal: nothing in it is parsed
+        blocks.append({"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [shown]}]})
     return blocks
 
 
 def _storm(telling: Telling, style: Style) -> SlackMessage:
     language, members = style.language, telling.storm
     head = f"⛈ {say(language, 'storm', count=len(members))}"
-    lines = [
-        f"• *{say(language, incident.severity)}* {entities(incident.title)} — {_where(incident, style)}: {_share(incident.findings[0], style)}"
-        for incident in members[:SHOWN_STORM]
-    ]
-    blocks: Blocks = [_header(head), _section(say(language, "storm_why", count=len(members)))]
-    blocks += [_section(line) for line in lines]
+    blocks: Blocks = [section(say(language, "storm_why", count=len(members)))]
+    blocks += [section(line) for line in _chunks([_storm_line(incident, style) for incident in members[:SHOWN_STORM]])]
     if len(members) > SHOWN_STORM:
-        blocks.append(_context(say(language, "more", count=len(members) - SHOWN_STORM)))
+        blocks.append(context(say(language, "more", count=len(members) - SHOWN_STORM)))
+    blocks.append(context(f"detector incidents list · detector {__version__}"))
     worst = "critical" if any(incident.severity == "critical" for incident in members) else "warning"
-    return SlackMessage(head, [{"color": COLOURS[worst], "fallback": head, "blocks": _fit(blocks, style)}])
+    return SlackMessage(head, [header(head)], [{"color": COLOURS[worst], "fallback": head, "blocks": fit(blocks, style)}])
+
+
+def _storm_line(incident: Incident, style: Style) -> str:
+    finding = incident.findings[0]
+    return cut(f"{MARKS[incident.severity]} *{entities(incident.title)}*\n{series(finding)}: {share(finding, style)}", 600)
+
+
+def _chunks(lines: Sequence[str]) -> list[str]:
+    """Lines in paragraphs of at most five, each within a section's limit."""
+    return ["\n".join(lines[start : start + 4]) for start in range(0, len(lines), 4)]
 
 
 def _headline(incident: Incident, style: Style) -> str:
-    word = "resolved" if incident.state == "resolved" else incident.severity
-    mark = {"resolved": "✅", "critical": "🔴", "warning": "🟠", "info": "⚪"}[word]
-    return _cut(f"{mark} {say(style.language, word)}: {incident.title} — {inert(incident.deployment or 'all', 60)}", HEADER_LIMIT)
+    word = state_word(incident)
+    return f"{MARKS[word]} {say(style.language, word)}: {entities(incident.title)} — {inert(incident.deployment or say(style.language, 'all'), 60)}"
 
 
 def _sentence(incident: Incident, telling: Telling, style: Style) -> str:
-    meaning = incident.findings[0].meaning
     if incident.state == "resolved":
-        return f"{say(style.language, 'resolved_line', duration=duration((incident.resolved_at or telling.at) - incident.since, style.language))} {_totals(incident, style)}"
-    return entities(_cut(meaning or incident.title, 600))
+        return say(style.language, "joined") if incident.merged_into is not None else _ended(incident, telling.at, style)
+    finding = incident.findings[0]
+    return f"{entities(cut(finding.meaning or incident.title, 600))}"
+
+
+def _ended(incident: Incident, at: float, style: Style) -> str:
+    """How long it lasted, its peak, and who closed it, if a person did."""
+    lasted = say(style.language, "resolved_line", duration=duration((incident.resolved_at or at) - incident.since, style.language))
+    text = f"{lasted} {say(style.language, 'total', flagged=f'{incident.peak_flagged:,}')}"
+    return f"{text} {say(style.language, 'closed', who=_owner(incident.closed_by))}" if incident.closed_by else text
 
 
 def _state(incident: Incident, style: Style) -> str:
-    word = say(style.language, "state_resolved" if incident.state == "resolved" else incident.state)
+    if not incident.open:
+        return say(style.language, "merged_state" if incident.merged_into is not None else "state_resolved")
+    word = f"{say(style.language, incident.state)} · {say(style.language, f'{incident.severity}_means')}"
     if incident.acked_by:
-        word += f", {say(style.language, 'acked', who=inert(incident.acked_by, 40))}"
+        word += f"\n{say(style.language, 'acked', who=_owner(incident.acked_by))}"
     if incident.snoozed_until:
-        word += f", {say(style.language, 'snoozed', time=_time(incident.snoozed_until, style))}"
+        word += f"\n{say(style.language, 'snoozed', time=moment(incident.snoozed_until, style))}"
     return word
 
 
-def _share(finding: Finding, style: Style) -> str:
-    low, high = finding.interval
-    counts = say(
-        style.language,
-        "of",
-        flagged=f"{finding.counts.flagged:,}",
-        requests=f"{finding.counts.requests:,}",
-        rate=percent(finding.counts.rate),
-        low=percent(low).removesuffix(" %"),
-        high=percent(high),
-    )
-    usual = say(style.language, "usually", rate=percent(finding.baseline.rate)) if finding.baseline else say(style.language, "no_baseline")
-    return f"{counts}, {usual}"
-
-
-def _plain_share(finding: Finding, style: Style) -> str:
-    return _share(finding, style)
-
-
-def _finding_line(finding: Finding, style: Style) -> str:
-    name = " / ".join(inert(value, 60) for value in finding.labels.values() if value)
-    return _cut(f"*{entities(finding.title)}*\n{name}: {_share(finding, style)}", SECTION_LIMIT)
-
-
-def _where(incident: Incident, style: Style) -> str:
-    names = list(dict.fromkeys(" / ".join(inert(value, 60) for value in finding.labels.values() if value) or "—" for finding in incident.findings))
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} … ({say(style.language, 'series', count=len(names))})"
-
-
-def _totals(incident: Incident, style: Style) -> str:
-    return say(style.language, "total", flagged=f"{incident.peak_flagged:,}") + "."
+def _owner(who: str) -> str:
+    """A Slack id as a mention, any other name as inert text. Owners come from the configuration, ids of people from Slack."""
+    if _PERSON.fullmatch(who):
+        return f"<@{who}>"
+    return f"<!subteam^{who}>" if _GROUP.fullmatch(who) else inert(who, 80)
 
 
 def _period(incident: Incident, now: float, style: Style) -> str:
     if incident.state == "resolved":
-        return f"{_time(incident.since, style)} – {_time(incident.active_at, style)}"
-    return f"{say(style.language, 'since', time=_time(incident.since, style))} ({duration(now - incident.since, style.language)})"
-
-
-def _time(at: float, style: Style) -> str:
-    """Universal and local time: `2026-11-29 13:30 UTC (22:30 KST)`."""
-    moment = datetime.fromtimestamp(at, UTC)
-    text = moment.strftime("%Y-%m-%d %H:%M UTC")
-    if style.zone == "UTC":
-        return text
-    local = moment.astimezone(ZoneInfo(style.zone))
-    return f"{text} ({local.strftime('%m-%d ' if local.date() != moment.date() else '')}{local.strftime('%H:%M %Z')})"
-
-
-def _links(links: Sequence[Link]) -> str:
-    return " · ".join(f"<{address(link.url)}|{inert(link.title, 70)}>" for link in links[:8])
-
-
-def _colour(incident: Incident) -> str:
-    if incident.state == "resolved":
-        return COLOURS["resolved"]
-    return COLOURS["blind"] if incident.blind_since is not None else COLOURS[incident.severity]
-
-
-def _header(text: str) -> dict[str, Any]:
-    return {"type": "header", "text": {"type": "plain_text", "text": text, "emoji": True}}
-
-
-def _section(text: str) -> dict[str, Any]:
-    return {"type": "section", "text": _mrkdwn(_cut(text, SECTION_LIMIT))}
-
-
-def _context(text: str) -> dict[str, Any]:
-    return {"type": "context", "elements": [_mrkdwn(_cut(text, SECTION_LIMIT))]}
-
-
-def _mrkdwn(text: str) -> dict[str, Any]:
-    return {"type": "mrkdwn", "text": text, "verbatim": True}
-
-
-def _cut(text: str, limit: int) -> str:
-    """At most `limit` characters, never ending within an entity."""
-    if len(text) <= limit:
-        return text
-    short = text[: limit - 1]
-    open_entity = short.rfind("&")
-    if open_entity > limit - 8 and ";" not in short[open_entity:]:
-        short = short[:open_entity]
-    return short + "…"
-
-
-def _fit(blocks: Blocks, style: Style) -> Blocks:
-    """The blocks that fit into one message; how many were left out is said."""
-    kept: Blocks = []
-    total = 0
-    for index, block in enumerate(blocks):
-        total += _size(block)
-        if total > TOTAL_LIMIT or len(kept) >= 45:
-            return [*kept, _context(say(style.language, "more", count=len(blocks) - index))]
-        kept.append(block)
-    return kept
-
-
-def _size(value: Any) -> int:
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(_size(part) for part in value.values())
-    return sum(_size(part) for part in value) if isinstance(value, list) else 0
+        return f"{moment(incident.since, style)} – {moment(incident.active_at, style)}"
+    return f"{say(style.language, 'since', time=moment(incident.since, style))} ({duration(now - incident.since, style.language)})"

@@ -6,12 +6,15 @@ Sources: https://api.slack.com/reference/surfaces/formatting#escaping (the three
 
 from __future__ import annotations
 
+import re
+
 from detector.render.inert import plain
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 # mrkdwn has no escape for its own marks; these look the same and mean nothing to it
 _MARKS = str.maketrans({"*": "∗", "_": "ˍ", "~": "∼", "`": "ʼ"})
 _MENTION = str.maketrans({"@": "＠", "#": "＃"})  # bare @here and #channel stay text with verbatim, but not in every client's notification
+_EMOJI = re.compile(r":(?=[\w+'-]{1,60}:)")  # `:name:` is drawn as a picture; a colon between other things stays
 _DEFANG = (("http://", "http[:]//"), ("https://", "https[:]//"), ("ftp://", "ftp[:]//"), ("mailto:", "mailto[:]"), ("www.", "www[.]"))
 
 
@@ -22,9 +25,11 @@ def entities(text: str) -> str:
 
 def inert(text: object, limit: int = 150) -> str:
     """A string from a log for an mrkdwn or plain_text field: one line, no control or bidi characters, no marks, mentions or links. Cut before escaping."""
-    shown = plain(text, limit).translate(_MARKS).translate(_MENTION)
+    shown = _EMOJI.sub("∶", plain(text, limit).translate(_MARKS).translate(_MENTION))
     for live, dead in _DEFANG:
         shown = _replaced(shown, live, dead)
+    if shown.lstrip().startswith(">"):
+        shown = shown.replace(">", "›", 1)  # at the start of a line, even as an entity, it begins a quotation
     return entities(shown)
 
 

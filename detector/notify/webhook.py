@@ -35,10 +35,10 @@ class WebhookReceiver:
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
         """Send one change. A repeated delivery carries the same key; the receiver is asked to drop it."""
-        body = json.dumps(as_data(telling, key), ensure_ascii=False, sort_keys=True).encode()
+        body = json.dumps(as_data(telling, key), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
         timestamp = str(int(self.clock()))
         headers = {"X-Detector-Timestamp": timestamp, "X-Detector-Delivery": key, "User-Agent": "llm-response-detector"}
         if self.secret is not None:
             headers["X-Detector-Signature"] = signature(self.secret, timestamp, body)
         send_json(self.name, "POST", self.url, body, headers)
-        return thread
+        return {"delivery": key}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -35,25 +35,25 @@ def reference() -> str:
 
 
 def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every key that holds a value, as a dotted path (`<name>` for a key of the user's choice), with its field."""
+    """Every key that holds a value, as a dotted path (`<name>` for a key of the user's choice, `[]` for each entry of a list), with its field."""
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
-        inner, any_name = _model_in(field.annotation)
+        inner, below = _model_in(field.annotation)
         if inner is None:
             yield path, field
         else:
-            yield from keys(inner, f"{path}.<name>." if any_name else f"{path}.")
+            yield from keys(inner, f"{path}{below}.")
 
 
-def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The section that a field holds, and whether it stands under a name of the user's choice."""
+def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
+    """The section that a field holds, and what stands in its path for a name of the user's choice or the entries of a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation, False
+        return annotation, ""
     for inner in get_args(annotation):
         found, _ = _model_in(inner)
         if found is not None:
-            return found, getattr(annotation, "__origin__", None) is dict
-    return None, False
+            return found, {dict: ".<name>", tuple: "[]"}.get(get_origin(annotation), "")
+    return None, ""
 
 
 def _default(field: FieldInfo) -> str:

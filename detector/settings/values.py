@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BeforeValidator
 
@@ -22,11 +23,20 @@ def _web_address(text: str) -> str:
     return text
 
 
-def _listed(value: Any) -> Any:
+def listed(value: Any) -> Any:
     """One value where a list of values is taken."""
     return [value] if isinstance(value, str) else value
 
 
+def _time_zone(value: str) -> str:
+    try:
+        ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError(f"'{value}' is no time zone: write an IANA name such as UTC or Asia/Seoul") from None
+    return value
+
+
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
 WebAddress = Annotated[str, AfterValidator(_web_address)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
-WebAddresses = Annotated[tuple[WebAddress, ...], BeforeValidator(_listed)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(listed)]
+WebAddresses = Annotated[tuple[WebAddress, ...], BeforeValidator(listed)]

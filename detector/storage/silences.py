@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from detector.errors import ConfigError
-from detector.incidents import Incident
+
+if TYPE_CHECKING:
+    from detector.incidents import Incident
 
 LABELS = ("incident", "deployment", "model", "pod", "engine", "engine_version", "rule", "signal", "severity")
 _MATCHER = re.compile(r"\s*([a-z_]+)\s*(=~|!~|!=|=)\s*(.*?)\s*", re.DOTALL)
@@ -46,7 +50,12 @@ def matcher(text: str) -> dict[str, str]:
 
 def silenced(incident: Incident, silence: Silence, now: float) -> bool:
     """True when the silence is in force and every matcher holds for the incident."""
-    return silence.starts_at <= now < silence.expires_at and bool(silence.matchers) and all(_holds(one, incident) for one in silence.matchers)
+    return silence.starts_at <= now < silence.expires_at and bool(silence.matchers) and matches(incident, silence.matchers)
+
+
+def matches(incident: Incident, matchers: Sequence[dict[str, str]]) -> bool:
+    """True when every matcher holds for the incident."""
+    return all(_holds(one, incident) for one in matchers)
 
 
 def _holds(one: dict[str, str], incident: Incident) -> bool:

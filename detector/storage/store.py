@@ -10,8 +10,8 @@ import contextlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from detector.errors import StoreError
 from detector.incidents import Incident
 from detector.ledger import Evidence, Example, Labels, Ledger
+from detector.notify.base import Told
+from detector.render.inert import plain
 from detector.storage import tables
 from detector.storage.silences import Silence
 
@@ -63,12 +65,23 @@ class Store:
             raise StoreError(f"store {self.shown}: the folder {self._sqlite.parent} does not exist; make it, or name another file in `store:`")
         try:
             self._engine = sa.create_engine(address, **self._options(address.get_backend_name()))
-            with self._held(timeout=60), self._engine.begin() as connection:
-                _upgrade(connection)
+            self._lease: sa.Connection | None = None
+            self._upgraded()
         except ModuleNotFoundError as error:
             raise StoreError(f"store {self.shown}: the driver {error.name} is missing: pip install 'llm-response-detector[postgres]'") from None
         except SQLAlchemyError as error:
             raise StoreError(f"store {self.shown}: {_said(error)}") from None
+
+    def _upgraded(self) -> None:
+        """Upgrade the tables, unless they are as they should be: a command must not wait for a run to end only to look."""
+        with self._engine.connect() as connection:
+            if _is_current(connection):
+                return
+        with self._held(timeout=60, upgrade=True) as held:
+            if not held:
+                raise StoreError(f"store {self.shown}: another process has been upgrading its tables for a minute; try again when it has ended")
+            with self._engine.begin() as connection:
+                _upgrade(connection)
 
     @staticmethod
     def _options(backend: str) -> dict[str, Any]:
@@ -88,19 +101,31 @@ class Store:
         except SQLAlchemyError as error:
             raise StoreError(f"store {self.shown}: {_said(error)}") from None
 
+    def still_held(self) -> None:
+        """Ask whether the lease is in force. Raises StoreError when its connection is gone, and with it the lock: another worker may hold it by now."""
+        if self._lease is not None:
+            try:
+                self._lease.execute(sa.select(1))
+            except SQLAlchemyError:
+                raise StoreError(f"store {self.shown}: the connection that held the lease is gone; what is not sent yet waits for the next run") from None
+
     @contextlib.contextmanager
-    def _held(self, timeout: float) -> Iterator[bool]:
+    def _held(self, timeout: float, *, upgrade: bool = False) -> Iterator[bool]:
         if self._sqlite is not None:
-            with _file_lock(self._sqlite.with_name(self._sqlite.name + ".lock"), timeout) as held:
+            with _file_lock(self._sqlite.with_name(self._sqlite.name + (".upgrade" if upgrade else ".lock")), timeout) as held:
                 yield held
         elif self._engine.dialect.name == "postgresql":
+            key = _LOCK_KEY + upgrade
             with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-                held = _until(lambda: bool(connection.scalar(sa.select(sa.func.pg_try_advisory_lock(_LOCK_KEY)))), timeout)
+                held = _until(lambda: bool(connection.scalar(sa.select(sa.func.pg_try_advisory_lock(key)))), timeout)
+                self._lease = connection if held and not upgrade else None
                 try:
                     yield held
                 finally:
+                    self._lease = None
                     if held:
-                        connection.execute(sa.select(sa.func.pg_advisory_unlock(_LOCK_KEY)))
+                        with contextlib.suppress(SQLAlchemyError):  # a connection that is gone has dropped its lock
+                            connection.execute(sa.select(sa.func.pg_advisory_unlock(key)))
         else:
             yield True  # an in-memory database has one user
 
@@ -120,13 +145,14 @@ class Store:
         if only_open:
             query = query.where(tables.incidents.c.state != "resolved")
         with self.transaction() as connection:
-            return [_INCIDENT.validate_json(body) for body in connection.scalars(query)]
+            return [_INCIDENT.validate_python(json.loads(body)) for body in connection.scalars(query)]
 
     def save(self, connection: sa.Connection, incidents: Iterable[Incident]) -> None:
         """Write incidents as they are now."""
         for incident in incidents:
             values = {name: getattr(incident, name) for name in ("id", "deployment", "state", "severity", "since", "active_at", "resolved_at")}
-            values["body"] = _INCIDENT.dump_json(incident).decode()
+            values["deployment"] = None if incident.deployment is None else plain(incident.deployment)
+            values["body"] = json.dumps(_INCIDENT.dump_python(incident, mode="json"))  # escaped: names from logs hold what a database may refuse
             connection.execute(sa.delete(tables.incidents).where(tables.incidents.c.id == incident.id))
             connection.execute(sa.insert(tables.incidents).values(**values))
 
@@ -171,16 +197,32 @@ class Store:
         with self.transaction() as connection:
             connection.execute(sa.update(tables.messages).where(tables.messages.c.id == message_id).values(**values))
 
-    def delivered(self, message: Message, reference: dict[str, Any] | None, incident_ids: Sequence[str | None], now: float) -> None:
-        """Record in one transaction that a message arrived and where the parent of its incidents stands (None: nowhere to remember)."""
+    def claim(self, message: Message) -> bool:
+        """Record that an attempt to send begins; False when somebody else began one meanwhile. Whoever finds the record left behind knows to look first."""
+        chosen = (tables.messages.c.id == message.id, tables.messages.c.state == "waiting", tables.messages.c.attempts == message.attempts)
+        values = {"attempts": message.attempts + 1, "error": "sending began and its outcome is not known"}
+        with self.transaction() as connection:
+            return bool(connection.execute(sa.update(tables.messages).where(*chosen).values(**values)).rowcount)
+
+    def delivered(self, message: Message, reference: dict[str, Any] | None, told: Mapping[str, Told], now: float) -> None:
+        """Record in one transaction that a message arrived, and where its incidents stand at the receiver and what is known there (None: it forgets them)."""
         with self.transaction() as connection:
             connection.execute(sa.update(tables.messages).where(tables.messages.c.id == message.id).values(state="sent", sent_at=now, error=None))
-            for incident_id in filter(None, incident_ids):
-                chosen = (tables.threads.c.receiver == message.receiver, tables.threads.c.incident_id == incident_id)
-                connection.execute(sa.delete(tables.threads).where(*chosen))
-                if reference is not None:
-                    row = {"receiver": message.receiver, "incident_id": incident_id, "reference": json.dumps(reference), "updated_at": now}
-                    connection.execute(sa.insert(tables.threads).values(**row))
+            for incident_id, known in told.items():
+                _place(connection, message.receiver, incident_id, None if reference is None else {**reference, "told": asdict(known)}, now)
+
+    def told(self, receiver: str) -> dict[str, Told]:
+        """What a receiver knows of each incident, or will when its waiting messages have arrived."""
+        found: dict[str, Told] = {}
+        query = sa.select(tables.threads.c.incident_id, tables.threads.c.reference).where(tables.threads.c.receiver == receiver)
+        with self.transaction() as connection:
+            for incident_id, reference in connection.execute(query):
+                found[incident_id] = Told(**json.loads(reference)["told"])
+        for message in self.waiting(receiver):
+            if message.kind not in ("resolved", "merged"):
+                for incident in message.body["storm"] or [message.body["incident"]]:
+                    found[incident["id"]] = Told(incident["opened"], incident["severity"])
+        return found
 
     def thread(self, receiver: str, incident_id: str) -> dict[str, Any] | None:
         """Where the incident's parent message stands at a receiver, or None."""
@@ -188,15 +230,6 @@ class Store:
         with self.transaction() as connection:
             reference = connection.scalar(query)
         return None if reference is None else json.loads(reference)
-
-    def keep_thread(self, receiver: str, incident_id: str, reference: dict[str, Any] | None, now: float) -> None:
-        """Remember (or, with None, forget) where the incident's parent message stands."""
-        with self.transaction() as connection:
-            connection.execute(sa.delete(tables.threads).where(tables.threads.c.receiver == receiver, tables.threads.c.incident_id == incident_id))
-            if reference is not None:
-                connection.execute(
-                    sa.insert(tables.threads).values(receiver=receiver, incident_id=incident_id, reference=json.dumps(reference), updated_at=now)
-                )
 
     # -- silences and audit
     def silences(self, now: float | None = None) -> list[Silence]:
@@ -251,8 +284,7 @@ class Store:
     def keep_fact(self, name: str, value: Any) -> None:
         """Remember a small fact."""
         with self.transaction() as connection:
-            connection.execute(sa.delete(tables.facts).where(tables.facts.c.name == name))
-            connection.execute(sa.insert(tables.facts).values(name=name, value=json.dumps(value)))
+            _keep_fact(connection, name, value)
 
     # -- the ledger of scheduled runs
     def ledger(self, source: str, start: int, end: int) -> tuple[Ledger, set[int]]:
@@ -268,8 +300,8 @@ class Store:
                     settled.add(int(row.minute))
         return ledger, settled
 
-    def keep_ledger(self, source: str, ledger: Ledger, minutes: Iterable[int], settled_before: int) -> None:
-        """Replace the kept counts of `minutes` by what `ledger` holds; minutes before `settled_before` will not be read again."""
+    def keep_ledger(self, source: str, ledger: Ledger, minutes: Iterable[int], settled_before: int, fact: tuple[str, Any] | None = None) -> None:
+        """Replace the kept counts of `minutes` by what `ledger` holds; minutes before `settled_before` will not be read again. `fact`: kept with them, or neither."""
         counts: dict[int, list[list[Any]]] = {minute: [] for minute in minutes}
         evidence: dict[int, list[list[Any]]] = {minute: [] for minute in counts}
         for minute, labels, signal, requests, flagged in ledger.rows():
@@ -291,6 +323,8 @@ class Store:
                         evidence=json.dumps(evidence[minute]),
                     )
                 )
+            if fact is not None:
+                _keep_fact(connection, *fact)
 
     def forget(self, before: float) -> None:
         """Retention: drop counts, delivered messages, resolved incidents and ended silences from before an instant. Audit stays."""
@@ -299,15 +333,43 @@ class Store:
             connection.execute(sa.delete(tables.messages).where(tables.messages.c.state != "waiting", tables.messages.c.created_at < before))
             connection.execute(sa.delete(tables.incidents).where(tables.incidents.c.state == "resolved", tables.incidents.c.resolved_at < before))
             connection.execute(sa.delete(tables.silences).where(tables.silences.c.expires_at < before))
+            known = sa.select(tables.incidents.c.id)
+            connection.execute(sa.delete(tables.threads).where(tables.threads.c.incident_id.not_in(known)))
+
+
+def _place(connection: sa.Connection, receiver: str, incident_id: str, reference: dict[str, Any] | None, now: float) -> None:
+    connection.execute(sa.delete(tables.threads).where(tables.threads.c.receiver == receiver, tables.threads.c.incident_id == incident_id))
+    if reference is not None:
+        connection.execute(sa.insert(tables.threads).values(receiver=receiver, incident_id=incident_id, reference=json.dumps(reference), updated_at=now))
+
+
+def _migrations() -> Any:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).resolve().parent.parent / "migrations"))
+    return config
+
+
+def _is_current(connection: sa.Connection) -> bool:
+    """True when the tables have this version's shape. Raises StoreError when a newer version made them: what it added would be lost."""
+    from alembic.migration import MigrationContext
+    from alembic.script import ScriptDirectory
+
+    script = ScriptDirectory.from_config(_migrations())
+    found = MigrationContext.configure(connection).get_current_revision()
+    if found is not None and found not in {one.revision for one in script.walk_revisions()}:
+        raise StoreError(f"the store was made by a newer version of detector (revision {found}): upgrade this one")
+    return bool(found == script.get_current_head())
 
 
 def _upgrade(connection: sa.Connection) -> None:
     """Bring the tables to this version's shape."""
     from alembic import command
-    from alembic.config import Config
 
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).resolve().parent.parent / "migrations"))
+    if _is_current(connection):
+        return  # another process did it while we waited
+    config = _migrations()
     config.attributes["connection"] = connection
     command.upgrade(config, "head")
 
@@ -331,8 +393,13 @@ def _message(row: Any) -> Message:
     )
 
 
+def _keep_fact(connection: sa.Connection, name: str, value: Any) -> None:
+    connection.execute(sa.delete(tables.facts).where(tables.facts.c.name == name))
+    connection.execute(sa.insert(tables.facts).values(name=name, value=json.dumps(value)))
+
+
 def _note(connection: sa.Connection, now: float, actor: str, action: str, subject: str, detail: str) -> None:
-    connection.execute(sa.insert(tables.audit).values(at=now, actor=actor, action=action, subject=subject, detail=detail))
+    connection.execute(sa.insert(tables.audit).values(at=now, actor=plain(actor), action=action, subject=plain(subject), detail=plain(detail, 1000)))
 
 
 def _said(error: SQLAlchemyError) -> str:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 
 TOKEN = "xoxb-test-token"
 CHANNEL = "C0123456789"
+OTHER_CHANNEL = "C9876543210"
 
 
 @dataclass
@@ -28,10 +29,12 @@ class Message:
     text: str
     attachments: list[dict[str, Any]]
     metadata: dict[str, Any]
+    blocks: list[dict[str, Any]] = field(default_factory=list)
     thread_ts: str | None = None
     reactions: list[dict[str, Any]] = field(default_factory=list)
     edits: int = 0
     deleted: bool = False
+    channel: str = CHANNEL
 
 
 class Workspace:
@@ -41,16 +44,18 @@ class Workspace:
         self.messages: list[Message] = []
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.faults: list[tuple[str, str]] = []
+        self.channels = (CHANNEL, OTHER_CHANNEL)
+        self.hold = 1.5  # seconds that a call of fault `timeout` is kept waiting
         self.archived = False
         self.revoked = False
         self.post_times: list[float] = []
         self._lock = threading.Lock()
-        self._next = 1_764_000_000_000_100
+        self._next = int(time.time() * 1_000_000)
 
     # -- what tests look at
-    def parents(self) -> list[Message]:
-        """Messages outside threads that still stand."""
-        return [message for message in self.messages if message.thread_ts is None and not message.deleted]
+    def parents(self, channel: str | None = None) -> list[Message]:
+        """Messages outside threads that still stand, of one channel or all."""
+        return [message for message in self.messages if message.thread_ts is None and not message.deleted and channel in (None, message.channel)]
 
     def replies(self, parent: Message) -> list[Message]:
         """Messages in a parent's thread."""
@@ -66,15 +71,19 @@ class Workspace:
         with self._lock:
             self.calls.append((method, args))
             fault = self._fault(method)
+        if fault in ("timeout", "timeoutstored"):  # outside the lock: others are served meanwhile
+            if fault == "timeoutstored":
+                with self._lock:
+                    self._served(method, token, args)
+            time.sleep(self.hold)
+            return 500, {}, None
+        with self._lock:
             if fault == "429":
                 return 429, {"Retry-After": "1"}, {"ok": False, "error": "ratelimited"}
             if fault == "429long":
                 return 429, {"Retry-After": "600"}, {"ok": False, "error": "ratelimited"}
             if fault == "500":
                 return 500, {}, {"ok": False, "error": "internal_error"}
-            if fault == "timeout":
-                time.sleep(1.5)
-                return 500, {}, None
             if fault == "html":
                 return 502, {}, {"__html__": True}
             body = self._served(method, token, args)
@@ -96,7 +105,7 @@ class Workspace:
             return {"ok": False, "error": "token_revoked"}
         if token != TOKEN:
             return {"ok": False, "error": "invalid_auth" if token else "not_authed"}
-        if args.get("channel") not in (CHANNEL, None):
+        if args.get("channel") not in (*self.channels, None):
             return {"ok": False, "error": "channel_not_found"}
         handler = getattr(self, "_" + method.replace(".", "_"), None)
         if handler is None:
@@ -115,10 +124,12 @@ class Workspace:
         thread = args.get("thread_ts")
         if thread and self.find(thread) is None:
             thread = None  # Slack posts it un-threaded, silently
-        message = Message(ts, args.get("text", ""), args.get("attachments") or [], args.get("metadata") or {}, thread)
+        message = Message(
+            ts, args.get("text", ""), args.get("attachments") or [], args.get("metadata") or {}, args.get("blocks") or [], thread, channel=args["channel"]
+        )
         self.messages.append(message)
         self.post_times.append(time.monotonic())
-        return {"ok": True, "channel": CHANNEL, "ts": ts, "message": _shown(message, metadata=True)}
+        return {"ok": True, "channel": args["channel"], "ts": ts, "message": _shown(message, metadata=True)}
 
     def _chat_update(self, args: dict[str, Any]) -> dict[str, Any]:
         if self.archived:
@@ -129,13 +140,15 @@ class Workspace:
         problem = _invalid(args)
         if problem:
             return {"ok": False, "error": problem}
-        message.text, message.attachments = args.get("text", ""), args.get("attachments") or []
+        message.text, message.attachments, message.blocks = args.get("text", ""), args.get("attachments") or [], args.get("blocks") or []
         message.metadata = args.get("metadata") or message.metadata
         message.edits += 1
-        return {"ok": True, "channel": CHANNEL, "ts": message.ts, "text": message.text}
+        return {"ok": True, "channel": message.channel, "ts": message.ts, "text": message.text}
 
     def _conversations_history(self, args: dict[str, Any]) -> dict[str, Any]:
-        shown = [_shown(message, metadata=_true(args.get("include_all_metadata"))) for message in reversed(self.parents())]
+        shown = [_shown(message, metadata=_true(args.get("include_all_metadata"))) for message in reversed(self.parents(args["channel"]))]
+        oldest = float(args.get("oldest") or 0)
+        shown = [message for message in shown if float(message["ts"]) >= oldest]
         return _page(shown, args)
 
     def _conversations_replies(self, args: dict[str, Any]) -> dict[str, Any]:
@@ -152,7 +165,7 @@ class Workspace:
         body = _shown(message, metadata=False)
         if message.reactions:
             body["reactions"] = message.reactions
-        return {"ok": True, "type": "message", "channel": CHANNEL, "message": body}
+        return {"ok": True, "type": "message", "channel": message.channel, "message": body}
 
     def _auth_test(self, args: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "url": "https://test.slack.com/", "team": "Test", "user": "detector", "team_id": "T1", "user_id": "U0BOT", "bot_id": "B1"}
@@ -169,7 +182,8 @@ def _page(shown: list[dict[str, Any]], args: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shown(message: Message, *, metadata: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"type": "message", "bot_id": "B1", "ts": message.ts, "text": message.text, "attachments": message.attachments}
+    body: dict[str, Any] = {"type": "message", "bot_id": "B1", "ts": message.ts, "text": message.text, "blocks": message.blocks}
+    body["attachments"] = message.attachments
     if metadata and message.metadata:
         body["metadata"] = message.metadata
     if message.thread_ts:
@@ -236,6 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
             for key in ("attachments", "metadata", "blocks"):
                 if key in args:
                     args[key] = json.loads(args[key])
+
         self._serve(args)
 
     def do_GET(self) -> None:
