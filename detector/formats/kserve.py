@@ -20,6 +20,7 @@ from detector.formats.openai_stream import is_chunk, is_sse
 from detector.formats.values import decoded, instant, mapping, text
 
 _REQUEST, _RESPONSE = "org.kubeflow.serving.inference.request", "org.kubeflow.serving.inference.response"
+_KINDS = (_REQUEST, _RESPONSE)
 _HEADERS = ("headers", "http_headers", "attributes", "cloudevent", "context", "extensions")
 
 NO_RESPONSE = "request without a response: only answers of status 200 are recorded"
@@ -41,6 +42,8 @@ def event(body: Json) -> Event | None:
     """The event in a document: structured CloudEvents, binary mode with `ce-` names, or the blob store's Go names; None if it is none."""
     if not isinstance(body, dict):
         return None
+    if not _names_an_event(body):
+        return None
     names = _names(body)
     kind = names.get("type", names.get("reqtype"))
     if kind not in (_REQUEST, _RESPONSE):
@@ -48,6 +51,17 @@ def event(body: Json) -> Event | None:
     at = instant(names.get("time"))
     at = instant(names.get("recordedtime")) if at is None else at
     return Event("request" if kind == _REQUEST else "response", text(names.get("id")), at, names, _data(body, names))
+
+
+def _names_an_event(body: Mapping[str, Any]) -> bool:
+    """One of the two event types stands in the object or among its headers: asked of every document, so it looks at values only."""
+    if any(value in _KINDS for value in body.values() if isinstance(value, str)):
+        return True
+    for key in _HEADERS:
+        inner = body.get(key)
+        if isinstance(inner, dict) and any((value[0] if isinstance(value, list) and value else value) in _KINDS for value in inner.values()):
+            return True
+    return False
 
 
 def _names(body: Mapping[str, Any]) -> dict[str, Any]:

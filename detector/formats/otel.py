@@ -15,7 +15,7 @@ from detector.formats.genai_columns import call_columns, choice_reasons, records
 from detector.formats.genai_events import CHOICE, COMPLETION, DETAILS, choice_text, span_messages
 from detector.formats.joining import ByKey
 from detector.formats.paths import get
-from detector.formats.telemetry import SPAN_KEYS, Telemetry, attributes, is_telemetry, may_hold_attributes, telemetry
+from detector.formats.telemetry import SPAN_KEYS, Telemetry, attributes, is_telemetry, may_hold_attributes, span_key, telemetry
 from detector.formats.values import count, text
 from detector.record import Record
 
@@ -79,8 +79,7 @@ def _carries_text(body: Mapping[str, Any]) -> bool:
 
 def _key(document: Document) -> str | None:
     """What the documents of one call share: trace and span."""
-    call = telemetry(document.body) if isinstance(document.body, dict) else None
-    return f"{call.trace_id}/{call.span_id}" if call is not None and call.trace_id and call.span_id else None
+    return span_key(document.body) if isinstance(document.body, dict) else None
 
 
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:

@@ -74,11 +74,21 @@ def may_hold_attributes(keys: Set[str]) -> bool:
     return any(key in _ROOTS or key.startswith(_FLAT_ROOTS) or key.startswith(_NAMESPACES) for key in keys)
 
 
-def attributes(body: Any) -> dict[str, Any]:
+_last: tuple[Any, dict[str, Any]] = (None, {})  # formats are asked about one document one after the other
+
+
+def attributes(body: Any) -> Mapping[str, Any]:
     """All attributes of a document by underscored name; empty where it has none of the known kind."""
+    global _last
+    document, found = _last
+    if document is not body or body is None:
+        found = _attributes(body) if isinstance(body, dict) else {}
+        _last = (body, found)
+    return found
+
+
+def _attributes(body: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    if not isinstance(body, dict):
-        return found
     for key, value in body.items():
         if key in _ROOTS:
             _add(found, "", _unpacked(value), _DEPTH)
@@ -101,17 +111,22 @@ def is_telemetry(body: Mapping[str, Any]) -> bool:
     return bool(ids and parts) or (isinstance(context, dict) and "trace_id" in context and "attributes" in body)
 
 
+def span_key(body: Mapping[str, Any]) -> str | None:
+    """Trace and span id in one text: what the documents of one call share."""
+    trace, span = _trace_id(body), _span_id(body)
+    return f"{trace}/{span}" if trace and span else None
+
+
 def telemetry(body: Mapping[str, Any]) -> Telemetry:
     """The document in one shape. Never raises; what is not there is None."""
-    found = Telemetry(attributes(body))
+    found = Telemetry(dict(attributes(body)))
     given = found.attributes
     found.name = _word(body, "name", "Name", "span.name", "transaction.name", "operationName", "SpanName") or ""
     found.event = _word(body, "event_name", "eventName", "EventName") or text(given.get("event_name")) or None
     found.scope = (
         _word(body, "scope.name", "instrumentationScope.name", "instrumentation_scope.name", "InstrumentationScope.name", "Scope.name", "ScopeName") or ""
     )
-    found.trace_id = _hex(get(body, "trace_id", "traceId", "trace.id", "TraceId", "traceID", "context.trace_id"))
-    found.span_id = _hex(get(body, "span_id", "spanId", "span.id", "SpanId", "spanID", "context.span_id", "transaction.id"))
+    found.trace_id, found.span_id = _trace_id(body), _span_id(body)
     found.body = _body(body)
     found.start, found.end = _start(body), _end(body)
     found.duration = _duration(body, found)
@@ -145,6 +160,14 @@ def _unpacked(value: Any) -> Any:
 def _word(body: Mapping[str, Any], *paths: str) -> str | None:
     value = get(body, *paths)
     return value if isinstance(value, str) and value else None
+
+
+def _trace_id(body: Mapping[str, Any]) -> str | None:
+    return _hex(get(body, "trace_id", "traceId", "trace.id", "TraceId", "traceID", "context.trace_id"))
+
+
+def _span_id(body: Mapping[str, Any]) -> str | None:
+    return _hex(get(body, "span_id", "spanId", "span.id", "SpanId", "spanID", "context.span_id", "transaction.id"))
 
 
 def _hex(value: Any) -> str | None:
