@@ -14,10 +14,10 @@ from pathlib import Path
 
 def main() -> int:
     path = Path(sys.argv[1])
-    cases = {case["id"]: case for case in map(json.loads, path.read_text().splitlines())}
+    cases = {case["id"]: case for case in map(json.loads, path.read_text(encoding="utf-8").rstrip("\n").split("\n"))}
     scan = subprocess.run([sys.executable, "-m", "detector.cli", "scan", str(path), "--format", "jsonl"], capture_output=True, text=True, check=False)
     found: dict[str, set[str]] = {name: set() for name in cases}
-    for line in map(json.loads, scan.stdout.splitlines()):
+    for line in map(json.loads, filter(None, scan.stdout.split("\n"))):
         found.setdefault(line["id"].split("#")[0], set()).update(line["labels"])
     hit, missed, false = Counter(), Counter(), Counter()
     for name, case in cases.items():

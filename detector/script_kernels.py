@@ -22,7 +22,7 @@ NAMES = ("", *SCRIPTS)
 LATIN, HAN, KANA, HANGUL, CYRILLIC = (NAMES.index(name) for name in ("latin", "han", "kana", "hangul", "cyrillic"))
 UNCOMMON, SIMPLIFIED, HALFWIDTH, ACCENT, HIGH, ACCENTED, CONTINUATION = (1 << place for place in range(7))
 _PLANE = 1 << 16
-ACCENTED_LETTERS = 2  # as in `detector.signals.language_switch`
+ACCENTED_LETTERS = 1  # as in `detector.signals.language_switch`
 UNCOMMON_SHARE = mojibake.UNCOMMON_HINT_SHARE
 
 
@@ -130,7 +130,7 @@ def _judge(
         begin, end = starts[row], starts[row + 1]
         count = np.zeros(32, np.int64)
         runs = np.zeros(32, np.int64)
-        simplified = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = 0
+        simplified = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = byte_letters = 0
         strange = False
         before = np.int64(0)
         for at in range(begin, end):
@@ -178,6 +178,10 @@ def _judge(
                 count[this] += 1
                 if this != before:
                     runs[this] += 1
+            strange |= (point == 0x120 or point == 0x10A) and at > begin and points[at - 1] > 32  # compiled: Ġ and Ċ of raw tokens after a character
+            strange |= point == 0x2581 and at > begin and points[at - 1] > 32 and points[at - 1] != 0x2581 and points[at - 1] < 0x2580
+            if 0x122 <= point <= 0x143 and at > begin and 0xA1 <= points[at - 1] <= 0x143 and this:
+                byte_letters += 1
             high = high + 1 if what & HIGH else 0
             if high >= 6:
                 strange = True
@@ -218,7 +222,7 @@ def _judge(
             scripts -= 1
         latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < LOCAL_SHARE * total or often < LOCAL_RUNS or both)
         chinese = both and (simplified >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
-        wrong = strange or words >= 3 or accents >= 3 or broken >= 4 or halfwidth >= 3 or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
+        wrong = strange or byte_letters >= 2 or words >= 3 or accents >= 3 or broken >= 4 or halfwidth >= 3 or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
         scrambled = singles >= 4 or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
         suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled
         if heaviest == 0 and count[LATIN] - latin_letters >= ACCENTED_LETTERS:

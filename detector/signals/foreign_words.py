@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from detector.signals.foreign_lines import foreign_lines
 from detector.signals.foreign_topics import is_about
+from detector.signals.latin_slots import is_word_of_the_sentence
 from detector.signals.scripts import JAPANESE_KANA_SHARE, SCRIPTS, Run, hanja, only_simplified, simplified_count
 
 EAST = frozenset({"han", "kana", "hangul"})
@@ -30,7 +32,8 @@ SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
 NEAR = 24  # characters around a word in which a text says that it speaks about it
 _SPOKEN_ABOUT = re.compile(
-    r"\b(?:words?|terms?|means?|meaning|called|phrase|characters?|letters?|symbol|written|spel(?:t|led)|pronounced|known as|palabra|mot|wort|heißt|bedeutet)\b|"
+    r"\b(?:words?|terms?|means?|meaning|called|phrase|characters?|letters?|symbol|written|spel(?:t|led)|pronounced|known as|palabra|mot|wort|heißt|bedeutet"
+    r"|say|says|saying|greet\w*)\b|"
     r"뜻|의미|단어|글자|낱말|표기|意思|叫做|叫作|称为|写作|读作|という|意味|слово|означает",
     re.IGNORECASE,
 )
@@ -63,9 +66,15 @@ def used_words(text: str, found: list[Run], main: str, content: str, user_text: 
                 glued.append(run)
         elif _is_between(text, run, before, after, own):
             between.append(run)
-    if main == "ja":
-        return _simplified_in_japanese(text, content, user_text) or _evidence(text, glued, between, main, content, user_text)
-    return _evidence(text, glued, between, main, content, user_text)
+    switch = _simplified_in_japanese(text, content, user_text) if main == "ja" else None
+    switch = switch or _evidence(text, glued, between, main, content, user_text)
+    if switch is None and main in ("zh", "ja", "ko"):
+        lines = foreign_lines(text, main, lambda run: _is_asked(run, content, user_text) or (run.script == "kana" and not kana_is_foreign))
+        if lines is not None:
+            switch = Switch(
+                "language_switch", f"{lines[0]} headings, labels or sentences in another language than {main}, scripts: {', '.join(sorted(lines[1]))}"
+            )
+    return switch
 
 
 def _has_japanese(content: str) -> bool:
@@ -162,6 +171,8 @@ def _weight_in_japanese(text: str, run: Run, glued: bool) -> float:
 def _weight_in_latin(text: str, run: Run, glued: bool) -> float:
     """Names of places, dishes and people stand in Latin prose as they are: grammar, small letters or several scripts must speak for a switch."""
     size = len(run.text)
+    if is_word_of_the_sentence(text, run, glued=glued):
+        return 1.0
     if glued:
         before, after = text[run.start - 1 : run.start], text[run.end : run.end + 1]
         inside = bool(_LOWER.match(before) and _LOWER.match(after))

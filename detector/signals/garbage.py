@@ -1,8 +1,8 @@
 """Answers whose text is corrupted.
 
 What it finds
-    Replacement characters, text in a wrong encoding (mojibake), control characters, words of other languages spliced into sentences, answers in another
-    language than the question, scrambled tokens, and documents that had to be JSON and do not parse.
+    Replacement characters, text in a wrong encoding (mojibake), raw vocabulary entries, control characters, words of other languages spliced into
+    sentences, answers in another language than the question, scrambled tokens, and documents that had to be JSON and do not parse.
 
 Why it matters
     The server says 200 and `stop`, but the user reads nonsense. The kinds point to different parts: the detokenizer (replacement characters), the
@@ -31,6 +31,7 @@ from detector.signals import prose as prose_of
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
 from detector.signals.language_switch import language_switch, may_differ
 from detector.signals.mojibake import mojibake
+from detector.signals.raw_tokens import raw_tokens
 from detector.signals.required_json import REQUIRED, json_fault
 
 _REPLACED = re.compile("\ufffd+")
@@ -67,7 +68,7 @@ def judge(record: Record, options: SignalOptions) -> Flag | None:
     found = _replaced(record, content) or _control(content)
     if found is None and not content.isascii():
         head = content[: prose_of.JUDGED_CHARACTERS]
-        found = _wrong_encoding(head) or _wrong_language(record, head)
+        found = _raw_tokens(head) or _wrong_encoding(head) or _wrong_language(record, head)
     if found is None and record.response_format in REQUIRED:
         fault = json_fault(record)
         found = ("invalid_json", fault) if fault else None
@@ -108,6 +109,14 @@ def _control(content: str) -> Found | None:
     if match is None or mojibake(content) is not None:  # C1 characters are then bytes in a wrong encoding
         return None
     return "control_characters", f"control character U+{ord(match[0]):04X} at character {match.start()} of {len(content)}"
+
+
+def _raw_tokens(content: str) -> Found | None:
+    if raw_tokens(content) is None:
+        return None
+    text = prose_of.prose(content)  # an explanation of a vocabulary shows its entries in code or quotation marks
+    place = raw_tokens(text)
+    return None if place is None else ("raw_tokens", f"{place[1]} tokens in the tokenizer's own alphabet from character {place[0]} of {len(text)}")
 
 
 def _wrong_encoding(content: str) -> Found | None:
@@ -152,6 +161,7 @@ SIGNAL = Signal(
         "replacement_character": "U+FFFD or half a surrogate pair in the text: bytes that were no character",
         "control_characters": "control characters in the text",
         "mojibake": "text in a wrong encoding",
+        "raw_tokens": "tokens as the vocabulary writes them instead of text",
         "spliced_scripts": "pieces in several other scripts inside sentences",
         "language_switch": "words of another language inside sentences",
         "other_language": "the answer is in another language than the question",

@@ -10,7 +10,7 @@ import re
 from detector.signals import prose as prose_of
 from detector.signals.foreign_topics import MANY, REQUESTED, WORDS_ABOUT_WORDS, is_about
 from detector.signals.foreign_words import CHINESE_GRAMMAR, SOUP, Switch, used_words
-from detector.signals.latin_languages import ENGLISH, latin_language
+from detector.signals.latin_languages import ENGLISH, latin_language, not_english
 from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, letters, local_language, main_language, runs, simplified_count
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
@@ -23,7 +23,7 @@ _SPACED = re.compile(f"[{_HAN}] +(?=[{_HAN}])")
 SPACED_SHARE = 0.25
 STUTTER_KINDS = 4
 HANGUL_SHARE, HAN_SHARE = 0.12, 0.3
-ACCENTED_LETTERS = 2  # of an answer: fewer may be a name in English
+ACCENTED_LETTERS = 1  # of an answer: without one it is taken for English
 LONGEST_QUESTION = 600  # characters; longer ones carry documents in languages of their own
 QUESTION_WORDS = 2
 _ACCENTED = re.compile("[\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
@@ -117,7 +117,7 @@ def _other_latin_language(text: str, content: str, user_text: str) -> Switch | N
             return None
     elif language is None or asked.total() < QUESTION_LETTERS or asked["latin"] > 0.2 * asked.total():
         return None
-    answer = latin_language(text)
+    answer = latin_language(text) or not_english(text)
     if answer in (None, "english") or REQUESTED.search(user_text) or WORDS_ABOUT_WORDS.search(user_text) or MANY.search(user_text):
         return None
     return Switch("other_language", f"the question is in {language}, the answer in {answer}")

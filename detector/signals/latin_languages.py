@@ -25,6 +25,20 @@ for _language, _words in _WORDS.items():
 ENGLISH = re.compile(rf"\b(?:{_WORDS['english'].replace(' ', '|')})\b", re.IGNORECASE)
 FEWEST_WORDS = 5
 LEAD = 2.0  # the language's words against those of the next one
+NOT_ENGLISH_WORDS = 3
+NOT_ENGLISH_SHARE = 0.12  # of all words; grammar makes a third of sound prose, the lists above hold less than half of it
+
+
+def not_english(text: str) -> str | None:
+    """A short text's language among the others, where not one English word of grammar stands in it. The languages between each other may be mistaken."""
+    words = _WORD.findall(text.lower())
+    hits = dict.fromkeys(_WORDS, 0)
+    for word in words:
+        for language in _OF.get(word, ()):
+            hits[language] += 1
+    language = max(hits, key=lambda name: hits[name])
+    enough = hits[language] >= NOT_ENGLISH_WORDS and hits[language] >= NOT_ENGLISH_SHARE * len(words)
+    return language if enough and hits["english"] == 0 else None
 
 
 def latin_language(text: str, fewest: int = FEWEST_WORDS) -> str | None:

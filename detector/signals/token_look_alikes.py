@@ -11,6 +11,8 @@ _ANSWER_NAMES = frozenset({"answer", "response", "final_answer"})
 _NAMED_ELEMENT = re.compile(r"<(?:function|parameter)\s+name=")
 _ELEMENT_ENDS = frozenset({"</function>", "</invoke>"})
 _HTML = re.compile(r"</?(?:p|b|i|u|li|ul|ol|div|span|td|tr|table|a|br|em|strong|del|ins|h[1-6]|html|body|img|font|center|sup|sub)\b[^<>]{0,200}>", re.I)
+_ANSWER_FAMILY = "hunyuan"  # whose own template wraps the answer (vllm-project/vllm#58127); other models write the element when a prompt asks for it
+_BRACKETED = re.compile(r"\[[A-Z]{2,12}\]")
 STRIKE_CHARACTERS = 300  # longest text between <s> and </s> that is taken for strikethrough
 WRAPPED_CHARACTERS = 30  # an answer of this length that stands wholly between <s> and </s> is a sequence with its BOS and EOS
 
@@ -23,8 +25,10 @@ def without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit]
         drop |= _strikes(text, hits)
     if "</PRE>" in text or len(words & {"<PRE>", "<SUF>", "<MID>"}) == 1:
         drop |= {index for index, hit in enumerate(hits) if text[hit.start : hit.end] in ("<PRE>", "<SUF>", "<MID>")}
-    if "answer>" in text or "response>" in text:
+    if ("answer>" in text or "response>" in text) and _ANSWER_FAMILY not in (record.model or "").lower():
         drop |= _balanced_answers(text, hits)
+    if "[INST]" in words and "[/INST]" not in text and any(match[0] not in words for match in _BRACKETED.finditer(text)):
+        drop |= {index for index, hit in enumerate(hits) if text[hit.start : hit.end] == "[INST]"}  # an abbreviation among others
     tools = [hit for hit in hits if hit.role == "tool"]
     if tools and record.has_tools is not True and all(text[hit.start : hit.end] in _ELEMENT_ENDS for hit in tools):
         drop |= {index for index, hit in enumerate(hits) if hit.role == "tool"}

@@ -1,0 +1,104 @@
+"""Headings, labels, table cells and whole sentences of another East Asian language in a Chinese, Japanese or Korean answer.
+
+Models switch between these languages at the joints of an answer: the section title is Korean, the text below Chinese. Glossaries, bilingual notices and
+lists of names look alike: there most lines have the other language, or both stand side by side. Sources: anthropics/claude-code#50071, #30025, #84052.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from detector.signals.scripts import SCRIPTS, Run, letters, runs, simplified_count
+
+_SENTENCE = re.compile(r"[^。！？!?\n.]+[。！？!?.]*")
+_KOREAN_END = re.compile(r"(?:니다|어요|아요|세요|네요|한다|했다|된다|이다|까요|지요|죠)$")
+_CHINESE = re.compile("[的了是很也就都吗呢吧们這們嗎我你他这那在有不没会能可请把被让和]")
+_KANA = re.compile(f"[{SCRIPTS['kana']}]")
+_HASHTAG, _HEADING = re.compile(r"#\w"), re.compile(r"[ \t]*#{1,6} ")
+OWN_LETTERS = 24  # characters of the answer's own language; fewer show no main language
+FOREIGN_SHARE = 0.4  # of the own characters at most: more is a bilingual text
+SENTENCE_LETTERS = 6
+OPENING_RATIO = 3  # own characters per foreign one where a foreign sentence has the first line for itself
+LABELS = 2  # different ones; a single foreign label is a name or a term
+GLOSSARY_SHARE = 0.6  # of the lines that hold the other language, with own words beside it: a glossary
+
+
+def foreign_lines(text: str, main: str, is_meant: Callable[[Run], bool]) -> tuple[int, set[str]] | None:
+    """Number and scripts of the foreign headings, labels, cells or sentences in `text` (prose); None where there are too few. `is_meant` excuses a run."""
+    own = {"zh": {"han"}, "ja": {"han", "kana"}, "ko": {"hangul"}}.get(main)
+    if own is None:
+        return None
+    found = runs(text, latin=False)
+    size = sum(len(run.text) for run in found if run.script in own)
+    foreign = [run for run in found if _is_foreign(run, main) and not is_meant(run)]
+    strange = sum(len(run.text) for run in foreign)
+    if not foreign or size < OWN_LETTERS or strange > FOREIGN_SHARE * size:
+        return None
+    sentences = list(_sentences(text, main, foreign, size))
+    if sentences:
+        return len(sentences), {run.script for run in sentences}
+    labels = list(_labels(text, foreign, own))
+    if len({run.text for run in labels}) < LABELS:
+        return None
+    return len(labels), {run.script for run in labels}
+
+
+def _is_foreign(run: Run, main: str) -> bool:
+    if main == "ko":
+        return run.script == "kana" or (run.script == "han" and len(run.text) >= 2)
+    return run.script == "hangul"
+
+
+def _sentences(text: str, main: str, foreign: list[Run], size: int) -> Iterable[Run]:
+    """First foreign run of each sentence that is wholly in the other language, beside an own sentence on its line or opening the answer."""
+    for match in _SENTENCE.finditer(text):
+        inside = [run for run in foreign if match.start() <= run.start < match.end()]
+        if not inside:
+            continue
+        count = letters(runs(match[0], latin=False))
+        strange = sum(len(run.text) for run in inside)
+        own = count["hangul"] if main == "ko" else count["han"] + count["kana"]
+        if own or strange < SENTENCE_LETTERS or not _is_sentence(match[0].strip(" \t*#>-"), main):
+            continue
+        line = text[text.rfind("\n", 0, match.start()) + 1 : match.end()], text[match.end() : (text.find("\n", match.end()) + len(text) + 1) % (len(text) + 1)]
+        beside = letters(runs(line[0][: -len(match[0])] + line[1], latin=False))
+        shared = beside["hangul"] if main == "ko" else beside["han"] + beside["kana"]
+        if shared or (not text[: match.start()].strip() and size >= OPENING_RATIO * strange):
+            yield inside[0]
+
+
+def _is_sentence(sentence: str, main: str) -> bool:
+    if main == "ko":
+        return len(_KANA.findall(sentence)) >= 3 or len(_CHINESE.findall(sentence)) >= 2
+    return _KOREAN_END.search(sentence.rstrip("。！？!?. ")) is not None
+
+
+def _labels(text: str, foreign: list[Run], own: set[str]) -> Iterable[Run]:
+    """Foreign runs that are a heading, a label before a colon, or a cell, unless such lines are the rule."""
+    lines: list[tuple[str, int]] = []
+    at = 0
+    for line in text.split("\n"):
+        lines.append((line, at))
+        at += len(line) + 1
+    taken: list[Run] = []
+    pairs = filled = 0
+    for line, start in lines:
+        if not line.strip() or set(line.strip()) <= set("|-: ") or _HASHTAG.search(line):
+            continue
+        filled += 1
+        inside = [run for run in foreign if start <= run.start < start + len(line)]
+        if not inside:
+            continue
+        has_own = any(run.script in own for run in runs(line, latin=False))
+        pairs += has_own
+        head = _HEADING.match(line) is not None or not has_own
+        if head or line.lstrip().startswith("|"):
+            taken.extend(inside)
+        else:
+            taken.extend(
+                run for run in inside if re.match(r"[ *]*[:：]", text[run.end : run.end + 4]) and not line[: run.start - start].strip(" \t-*•·>0123456789.)、")
+            )
+    if pairs >= 3 and pairs >= GLOSSARY_SHARE * filled:
+        return
+    yield from (run for run in taken if run.script != "han" or simplified_count(run.text))

@@ -1,0 +1,66 @@
+"""Places in sentences of Latin letters where only a word of the language itself can stand.
+
+A dish, a town or a button keeps its own script in English prose; a verb between a modal and its object, or a noun between an article and another noun, does
+not. Sources of the splices: anthropics/claude-code#66463, #82699, #68628, #94365, QwenLM/Qwen#543.
+"""
+
+from __future__ import annotations
+
+import re
+
+from detector.signals.latin_languages import ENGLISH
+from detector.signals.scripts import Run, simplified_count
+
+_DETERMINER = r"the|an?|this|that|these|those|my|our|your|their|its|any|some|each|every|all|no"
+_VERB_NEEDED = re.compile(
+    r"(?i:\b(?:will|would|can|could|should|must|may|might|cannot|not|[a-z]+n['’]t|we|they|it|you|i|he|she|let me|let us|let['’]s"
+    r"|wird|werden|kann|muss|soll|nicht|peut|doit|pas|puede|debe))[ ]\Z"
+)
+_CLOSED = re.compile(
+    rf"(?i:\b(?:{_DETERMINER}|to|which|who|and|or|but|then|also|always|never|very|more|most|only|just|so|because|der|die|das|ein|eine|le|la|les|une"
+    r"|el|los|las))[ ]\Z"
+)
+_NAMES_OR_PLACES = re.compile(r"(?i:\b(?:of|from|by|in|at|to|with|for|near|von|aus|de|du|à|en|con|đến|ở|tại|với|của))[ ]\Z")
+_DETERMINED = re.compile(rf"\A[ ](?:{_DETERMINER}|it|them|him|us)\b(?! (?:next|following|other|first|last|same|whole|day|week|year)\b)")
+_LISTED = re.compile(r"(?i:\b(?:and|or|und|et|y|và)[ ]\Z)")
+_LOWER = "a-zß-öø-ÿāăąćčďđēėęěğģīįıķļłńņňōőœŕřśşšţťūůűųźżžơư\u1ea0-\u1eff"
+_LOWER_BEFORE, _LOWER_AFTER = re.compile(rf"(?<![^\W_])[{_LOWER}]{{2,}},?[ ]\Z"), re.compile(rf"\A[ ][{_LOWER}]{{2,}}")
+_GLUED_BEFORE, _GLUED_AFTER = re.compile(r"[a-z]{4,}\Z"), re.compile(r"\A(?: [a-z]|[.,;:]? )")
+# What is shown in its own script: dishes, works, people, places, and the labels of programs.
+_SHOWN = re.compile(
+    r"(?i)\b(?:dish|food|meal|eat|ate|cook|taste|flavou?r|spicy|sweet|drink|restaurant|recipe|sauce|soup|noodle|tea|brand|compan|shop|store|station|street|road|temple|city|town|village|song|film|movie|novel|book"
+    r"|author|writer|singer|artist|actor|actress|anime|manga|poem|poet|band|album|game|character|radical|button|menu|label|tab|icon|click|press|tap|select"
+    r"|choose|sign|says|reads?\b|reading|printed|engraved|stamp|seal|named|called|name|title|word|greet|meaning|surname|family name)"
+)
+_WINDOW = 48
+
+
+def is_word_of_the_sentence(text: str, run: Run, *, glued: bool) -> bool:
+    """The run stands where a name, a dish or a label can't: it is used as a word of the sentence around it."""
+    before, after = text[max(0, run.start - _WINDOW) : run.start], text[run.end : run.end + _WINDOW]
+    if _SHOWN.search(before) or _SHOWN.search(after):
+        return False
+    size = len(run.text)
+    if glued:
+        return run.script == "han" and size >= 2 and _GLUED_BEFORE.search(before) is not None and _GLUED_AFTER.match(after) is not None
+    if run.script == "cyrillic" and not run.text.islower():  # a name
+        return False
+    if not _LOWER_AFTER.match(after) or size < (2 if run.script in ("han", "kana", "hangul") else 3):
+        return False
+    if _VERB_NEEDED.search(before) or (_CLOSED.search(before) and _DETERMINED.match(after)):
+        return True
+    if not _LOWER_BEFORE.search(before) or _NAMES_OR_PLACES.search(before):
+        return False
+    if run.script in ("han", "kana", "hangul") and _LISTED.search(before):
+        return False
+    if run.script == "han":
+        if _is_not_english(text):
+            return True
+        simplified = simplified_count(run.text)
+        return simplified > 0 and (_CLOSED.search(before) is not None or (simplified >= 2 and size >= 4))
+    return run.script not in ("kana", "hangul") or _CLOSED.search(before) is not None
+
+
+def _is_not_english(text: str) -> bool:
+    """Nearly no English word of grammar: prose of other languages in Latin letters keeps foreign names in quotation marks or parentheses."""
+    return len(ENGLISH.findall(text)) <= len(text.split()) // 12
