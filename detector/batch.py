@@ -46,6 +46,20 @@ class Batch:
         return found
 
     @cached_property
+    def is_sound(self) -> bool:
+        """No row failed and every row has a finish reason, as in most batches: then nothing needs to be asked row by row. False tells nothing."""
+        errors = (self.columns.get(name) for name in ("error_type", "error_message"))
+        if any(values is not None and values.count(None) != self.size for values in errors):
+            return False
+        if not {"abort", "error", None}.isdisjoint(self.column("finish_reason")):
+            return False
+        return all(status is None or 0 < status < 400 for status in set(self.column("status_code")))
+
+    def has(self, name: str, *values: Any) -> bool:
+        """True when one of these values stands in a column."""
+        return not set(values).isdisjoint(self.column(name))
+
+    @cached_property
     def text(self) -> TextFeatures:
         """Cheap facts about every row's text, scanned once for all signals (see `detector.text_scan`)."""
         from detector.text_scan import scan

@@ -55,6 +55,8 @@ def observable(record: Record) -> bool:
 
 
 def _observable_rows(batch: Batch) -> list[bool]:
+    if batch.is_sound and not batch.has("content_state", "not_captured") and not batch.has("finish_reason", *_OPEN_REASONS):
+        return [True] * batch.size
     columns = (batch.column(name) for name in ("content_state", "finish_reason", "stream_done", "content"))
     return [
         not bad and state != "not_captured" and reason not in _OPEN_REASONS and (reason is not None or done is True or has_visible_text(content))

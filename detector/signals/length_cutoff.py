@@ -59,6 +59,8 @@ def observable(record: Record) -> bool:
 
 
 def _observable_rows(batch: Batch) -> list[bool]:
+    if batch.is_sound and not batch.has("finish_reason", *_UNSEEN_REASONS):
+        return [True] * batch.size
     return [
         not bad and (reason not in _UNSEEN_REASONS or (used is not None and cap is not None))
         for bad, reason, used, cap in zip(

@@ -66,6 +66,8 @@ def failed(record: Record) -> bool:
 
 def failed_rows(batch: Batch) -> list[bool]:
     """`failed` for every row of a batch."""
+    if batch.is_sound:
+        return [False] * batch.size
     columns = [batch.column(name) for name in ("status_code", "error_type", "error_message", "finish_reason", "stream_done")]
     return [_failed(*row) for row in zip(*columns, strict=True)]
 
@@ -100,6 +102,8 @@ def _observable(
 
 
 def _observable_rows(batch: Batch) -> list[bool]:
+    if not batch.has("status_code", None):
+        return [True] * batch.size
     names = ("status_code", "error_type", "error_message", "finish_reason", "stream_done", "content_state", "latency_seconds")
     return [_observable(*row) for row in zip(*(batch.column(name) for name in names), strict=True)]
 
@@ -187,6 +191,8 @@ def _suspect(status: Any, error_type: Any, error_message: Any, reason: Any, stre
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     """Rows with a failing status, an error, a failing reason or a broken stream."""
+    if batch.is_sound:
+        return []
     columns = [batch.column(name) for name in ("status_code", "error_type", "error_message", "finish_reason", "stream_done")]
     return [row for row, values in enumerate(zip(*columns, strict=True)) if _suspect(*values)]
 

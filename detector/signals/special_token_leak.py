@@ -61,6 +61,8 @@ def observable(record: Record) -> bool:
 
 
 def _observable_rows(batch: Batch) -> list[bool]:
+    if not batch.has("content_state", "not_captured"):
+        return [True] * batch.size
     columns = (batch.column(name) for name in ("content_state", "reasoning_state", "tool_calls"))
     return [state != "not_captured" or thought in ("present", "truncated") or bool(calls) for state, thought, calls in zip(*columns, strict=True)]
 

@@ -50,6 +50,8 @@ def observable(record: Record) -> bool:
 
 
 def _observable_rows(batch: Batch) -> list[bool]:
+    if not batch.has("content_is_raw", True) and not batch.has("content_state", "not_captured"):
+        return [True] * batch.size
     columns = (batch.column(name) for name in ("content_is_raw", "content_state", "tool_calls", "tool_arguments"))
     return [raw is not True and (state != "not_captured" or bool(calls or arguments)) for raw, state, calls, arguments in zip(*columns, strict=True)]
 
