@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+import threading
+from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, ClassVar
 from urllib.parse import unquote, urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.errors import ConfigError
+from detector.errors import ConfigError, SourceError
 from detector.links.kibana import LONGEST, DataView, choose_data_view, conditions, discover, kql_value, one_document, one_of, rison, rows
+from detector.links.kibana_lookup import find_data_view
 from tests.rison_reader import read
 
 START, END = 1_796_000_040.0, 1_796_003_640.0
@@ -113,3 +118,71 @@ def test_data_view_must_be_one() -> None:
         choose_data_view([{"id": "a", "title": "x"}, {"id": "b", "title": "x"}], "x")
     with pytest.raises(ConfigError, match="there are: x"):
         choose_data_view([{"id": "a", "title": "x"}], "y")
+
+
+class _Kibana(BaseHTTPRequestHandler):
+    """Kibana's and OpenSearch Dashboards' lists of data views, as their API gives them."""
+
+    asked: ClassVar[list[tuple[str, dict[str, str]]]] = []
+
+    def do_GET(self) -> None:
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.asked.append((self.path, headers))
+        if self.path == "/s/ops%20team/api/data_views" and headers.get("kbn-xsrf") and headers.get("authorization") == "ApiKey k":
+            self._answer(200, json.dumps({"data_view": [{"id": "9f", "title": "llm-*", "name": "LLM log", "namespaces": ["default"]}]}))
+        elif self.path.startswith("/api/saved_objects/_find?type=index-pattern") and headers.get("osd-xsrf"):
+            found = {"type": "index-pattern", "id": "d1", "attributes": {"title": "llm-*"}}
+            self._answer(200, json.dumps({"page": 1, "total": 1, "saved_objects": [found]}))
+        elif self.path.startswith("/s/login"):
+            self._answer(302, "", location="/login")
+        elif self.path.startswith("/s/page"):
+            self._answer(200, "<html>login</html>")
+        else:
+            self._answer(401, json.dumps({"statusCode": 401, "error": "Unauthorized"}))
+
+    def _answer(self, status: int, text: str, **headers: str) -> None:
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text.encode())
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def kibana() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Kibana)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    _Kibana.asked.clear()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_the_id_is_asked_of_kibana(kibana: str) -> None:
+    assert find_data_view(kibana, "ops team", "llm-*", authorization="ApiKey k") == "9f"
+    assert find_data_view(kibana, "ops team", "LLM log", authorization="ApiKey k") == "9f"
+    with pytest.raises(ConfigError, match=r"there are: llm-\*"):
+        find_data_view(kibana, "ops team", "other-*", authorization="ApiKey k")
+
+
+def test_the_id_is_asked_of_dashboards(kibana: str) -> None:
+    assert find_data_view(kibana, "default", "llm-*", product="opensearch-dashboards") == "d1"
+
+
+@pytest.mark.parametrize(("space", "words"), [("default", "HTTP 401"), ("login", "HTTP 302"), ("page", "no Kibana")])
+def test_kibana_that_does_not_tell(kibana: str, space: str, words: str) -> None:
+    with pytest.raises(SourceError, match=words) as caught:
+        find_data_view(kibana, space, "llm-*", authorization="ApiKey very-secret")
+    assert "very-secret" not in str(caught.value)
+    assert len(_Kibana.asked) == 1  # no redirect is followed with the credentials
+
+
+def test_kibana_that_is_not_there() -> None:
+    with pytest.raises(SourceError, match="can't be reached"):
+        find_data_view("http://127.0.0.1:9", "default", "llm-*")
