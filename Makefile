@@ -25,6 +25,7 @@ docs: $(VENV)/.installed  ## the pages that are made from code: one per rule
 
 clean:  ## remove what make made
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find detector -name '*.nbi' -delete -o -name '*.nbc' -delete
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "detector needs Python 3.11 or newer with the venv module (Debian: apt-get install python3 python3-venv)"; exit 1; }
