@@ -28,7 +28,8 @@ _SPAN = re.compile(r"(chat_completions|completions|responses|generate|messages)\
 _RUST = re.compile(r"\[[\w/.-]+\.rs:\d+\] ")
 _PREFIX_LONGEST = 300
 LOG_PREFIX = re.compile(
-    r"(?:\([\w:.-]+ (?:[\w=]+ )?pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d (?:\[[\w/.-]+\.py:\d+\]|[\w/.-]+\.py:\d+\]) "
+    r"(?:\([\w:.-]+ (?:[\w=]+ )?pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) (?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? "
+    r"(?:\[[\w/.-]+\.py:\d+\]|[\w/.-]+\.py:\d+\]) "
 )
 _FINISHED = re.compile(r"(?:chat completion|completion|response|generate|request)s? finished\b")
 _RUST_ABORT = re.compile(r"(?:request|client|stream)\b.{0,40}\b(?:aborted|disconnected|cancelled)")
@@ -41,7 +42,7 @@ _FORMAT = re.compile(r"(?:structured_outputs|guided_decoding)=(?:StructuredOutpu
 _FORMAT_KEY = re.compile(r"\b(json_object|json|regex|choice|grammar|structural_tag)=(?!None|False)")
 _IDS = re.compile(r"prompt_token_ids: (\[[^\]]*\])")
 _OUTPUT_IDS = re.compile(r", output_token_ids: (None|\[[^\]]*\]|\([^)]*\)|array\([^)]*\))")
-_REASON = re.compile(r", finish_reason: (\S+?)\s*$")
+_REASON = re.compile(r", finish_reason: ([^\s,]+)")
 _STREAM_BODY = re.compile(r"\{streaming_complete: (?:content=(.*)|no_content), chunks=\d+\}\s*$", re.DOTALL)
 _TRUNCATED = "...[truncated]"
 _CALL = re.compile(r"([\w.-]+)\(")
