@@ -94,6 +94,6 @@ def _finding(finding: Finding) -> dict[str, Any]:
             "metrics": [],
             "changes": [],
             "next_steps": list(finding.next_steps),
-            "links": [],
+            "links": [{"kind": "upstream", "title": link, "url": link, "panel": ""} for link in finding.references],
         },
     }

@@ -57,6 +57,8 @@ def _finding(finding: Finding) -> Iterator[str]:
         yield f"- impact: {markdown(finding.impact, 600)}"
     for index, step in enumerate(finding.next_steps, 1):
         yield f"- step {index}: {markdown(step, 600)}"
+    for reference in finding.references[:3]:
+        yield f"- upstream: {markdown(reference)}"
     if finding.request_ids:
         if finding.excerpt:
             yield f"- text: {markdown(finding.excerpt, 600)}"

@@ -31,11 +31,13 @@ def _lines(report: Report) -> Iterator[str]:
             f"{count:,} {plain(reason)}" for reason, count in sorted(tally.ignored.items())
         )
     incidents = list(dict.fromkeys(finding.incident for finding in report.findings))
+    advised: set[str] = set()  # rules whose advice stands above already
     for incident in incidents:
         members = [finding for finding in report.findings if finding.incident == incident]
         for index, finding in enumerate(members):
             yield ""
-            yield from _finding(finding, more=index > 0)
+            yield from _finding(finding, more=index > 0, advise=finding.rule not in advised)
+            advised.add(finding.rule)
     blocking = [entry for entry in report.could_not if entry.blocking]
     if not report.findings:
         yield ""
@@ -48,7 +50,7 @@ def _lines(report: Report) -> Iterator[str]:
             yield from _wrapped(f"  - {plain(entry.what)}: {plain(entry.why, 400)}. {plain(entry.remedy, 400)}.", "    ")
 
 
-def _finding(finding: Finding, *, more: bool) -> Iterator[str]:
+def _finding(finding: Finding, *, more: bool, advise: bool) -> Iterator[str]:
     name = " / ".join(f"{plain(value)}" for value in finding.labels.values() if value) or "all requests"
     head = f"{'  same incident: ' if more else ''}{MARK[finding.severity]}  {finding.title}  [{finding.rule}]"
     yield head
@@ -66,16 +68,25 @@ def _finding(finding: Finding, *, more: bool) -> Iterator[str]:
         inside, outside = part.flagged / part.requests, part.outside_flagged / part.outside_requests
         outside_text = f"{part.outside_flagged:,} of {part.outside_requests:,} ({percent(outside)})"
         yield from _row("where", f"{condition}: {part.flagged:,} of {part.requests:,} ({percent(inside)}), elsewhere {outside_text}")
-    if finding.impact:
-        yield from _row("impact", finding.impact)
-    for index, step in enumerate(finding.next_steps):
-        yield from _row("do" if index == 0 else "", f"{index + 1}. {step}")
+    if not advise:
+        yield from _row("do", "as above for this rule")
+    else:
+        yield from _advice(finding)
     if finding.request_ids:
         yield from _row("requests", ", ".join(plain(request_id, 60) for request_id in finding.request_ids))
     if finding.excerpt:
         yield from _row("text", finding.excerpt)
     for index, reason in enumerate(finding.reasons[:2]):
         yield from _row("because" if index == 0 else "", plain(reason))
+
+
+def _advice(finding: Finding) -> Iterator[str]:
+    if finding.impact:
+        yield from _row("impact", finding.impact)
+    for index, step in enumerate(finding.next_steps):
+        yield from _row("do" if index == 0 else "", f"{index + 1}. {step}")
+    for index, reference in enumerate(finding.references[:3]):
+        yield from _row("upstream" if index == 0 else "", plain(reference))
 
 
 def _when(finding: Finding) -> str:
