@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detector.batch import Batch
-from detector.fast_path import FastLines, columns_of, stamps
+from detector.fast_columns import columns_of, stamps
+from detector.fast_path import FastLines
 from detector.formats.base import Document
 from detector.formats.detect import Detector
 from detector.formats.envelope import read_envelope

@@ -140,7 +140,7 @@ class UnitReading:
         self.next_line = number
 
     def _fast_batch(self, rows: list[Any], numbers: Sequence[int]) -> Batch:
-        from detector.fast_path import columns_of
+        from detector.fast_columns import columns_of
 
         self.tally.documents += len(rows)
         self.tally.formats["envelope"] += len(rows)
