@@ -27,6 +27,9 @@ CHRONIC_EVENTS = 3  # fewer flagged requests before the window say too little to
 TREND_WINDOW, TREND_ALL = 8, 24  # bars of the small chart in messages: a third is the window, the rest what came before it
 
 
+_LEFT_BEHIND: dict[str, threading.Thread] = {}  # rule -> its thread of an earlier run that took too long
+
+
 @dataclass(frozen=True)
 class Judgement:
     """What fires, most important first, and what could not be judged."""
@@ -145,9 +148,15 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5,
 
 
 def _in_time(deadline: float | None, rule: Rule, ledger: Ledger, start: int, end: int, every: int) -> Scored:
-    """`score_rule`, given up after `deadline` seconds (TimeoutError): one slow rule must not delay the others. A thread can't be ended; it is left behind."""
+    """`score_rule`, given up after `deadline` seconds (TimeoutError): one slow rule must not delay the others.
+
+    A thread can't be ended; it is left behind, and the rule is not begun again before it is done: else every run would leave one more.
+    """
     if deadline is None:
         return score_rule(rule, ledger, start, end, every)
+    left = _LEFT_BEHIND.get(rule.id)
+    if left is not None and left.is_alive():
+        raise TimeoutError
     done: list[Scored | Exception] = []
 
     def work() -> None:
@@ -160,6 +169,7 @@ def _in_time(deadline: float | None, rule: Rule, ledger: Ledger, start: int, end
     thread.start()
     thread.join(deadline)
     if not done:
+        _LEFT_BEHIND[rule.id] = thread
         raise TimeoutError
     if isinstance(done[0], Exception):
         raise done[0]

@@ -24,6 +24,7 @@ from detector.signals.base import Signal, SignalOptions, signals
 from detector.sources.base import CouldNot, Source
 from detector.window import MINUTE, Window, iso
 
+STALE_SHARE = 0.5  # no request in this share of a scheduled window: the log has probably stopped (as for a cluster, `detector.sources.elasticsearch`)
 CLOCK_SKEW = 10 * MINUTE  # seconds that a record may be ahead of our clock before it counts as "in the future"
 
 
@@ -39,7 +40,7 @@ class Span:
 class Memory(Protocol):
     """Counts kept between runs (`detector.storage.memory`): observes a source by reading only what is new; None when it can't remember this source."""
 
-    def observe(self, source: Source, wanted: Mapping[str, Signal], options: SignalOptions, now: float) -> Observation | None: ...
+    def observe(self, source: Source, window: Window | None, wanted: Mapping[str, Signal], options: SignalOptions, now: float) -> Observation | None: ...
 
 
 def check(
@@ -65,13 +66,36 @@ def check(
     """
     named = {rule.signal for rule in rules}
     wanted = {name: signal for name, signal in signals().items() if name in named}
-    remembered = memory.observe(partitions[0], wanted, options, now) if memory is not None and len(partitions) == 1 else None
+    remembered = None
+    if memory is not None and len(partitions) == 1:
+        named_window = Window(span.start, span.end) if span.start is not None and span.end is not None else None
+        remembered = memory.observe(partitions[0], named_window, wanted, options, now)
     seen = remembered if remembered is not None else observe_all(partitions, wanted, options)
     window, notes, could_not = place(seen, _own_window(partitions, span), now)
     if window is None:
         return Report(None, seen.tally, (), (*could_not_look(seen, rules), *could_not), notes)
+    if memory is not None:
+        could_not = (*could_not, *_silence(seen, window))
     judgement = judge(seen.ledger, rules, window, every, deadline)
     return Report(window, seen.tally, judgement.findings, (*could_not_look(seen, rules), *could_not, *judgement.could_not), notes)
+
+
+def _silence(seen: Observation, window: Window) -> list[CouldNot]:
+    """A log that fell silent before the end of a window that ends now: nothing was seen since, which is not the same as nothing is wrong."""
+    if any(entry.blocking for entry in seen.tally.could_not):
+        return []  # a cluster says so itself
+    minutes = seen.ledger.minutes()
+    before = minutes[(minutes != UNTIMED) & (minutes < window.end_minute)]
+    if len(before) and int(before[-1]) * MINUTE >= window.end - STALE_SHARE * (window.end - window.start):
+        return []
+    since = iso((int(before[-1]) + 1) * MINUTE) if len(before) else iso(window.start)
+    return [
+        CouldNot(
+            "the newest part of the log",
+            f"no request came since {since}: the log is not written any more, or no request was made",
+            "check that the log is still written where the source looks",
+        )
+    ]
 
 
 def _own_window(partitions: Sequence[Source], span: Span) -> Span:

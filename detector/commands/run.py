@@ -5,6 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from detector.config import Settings
+
+EPILOG = """\
+Exit codes: 0 ended by SIGTERM or SIGINT. With --once as `check --notify`: 0 nothing fires, 1 something fires, 2 something could not be looked at,
+3 a message could not be delivered (it is kept for the next run)."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -14,6 +23,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="the worker: check on a schedule and tell the configured receivers",
         description="Check on the configuration's schedule, keep incidents in its store, and tell its receivers. "
         "Ends after the run in progress on SIGTERM or SIGINT.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
     parser.add_argument("--once", action="store_true", help="one run of every group, then end")
@@ -22,49 +33,16 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     """Run until stopped; 0 on a clean end. Raises ConfigError before the first run when something is missing."""
-    from detector.commands.check import rules_of
     from detector.config import load_settings
-    from detector.errors import SourceError
-    from detector.notify.choice import telling_of
-    from detector.pipeline import Span, check
-    from detector.report import Report
-    from detector.scheduled import Run, blind_report, run_once
-    from detector.sources.choice import open_source
-    from detector.storage.memory import LedgerMemory
+    from detector.looking import Looking
     from detector.storage.store import Store
-    from detector.window import MINUTE, Window
-    from detector.worker import Group, Worker, end_on_signals, groups_of, listen, to_stderr
+    from detector.worker import Worker, end_on_signals, exit_code, listen, to_stderr
 
     settings = load_settings(args.config, os.environ)
-    schedule, source = settings.schedule, settings.source
-    rules = rules_of(settings, [])
-    telling = telling_of(settings)
+    rules, groups, audience = _prepared(settings)
+    schedule = settings.schedule
     store = Store(settings.store, settings.secrets.store_password)
-    what = repr((source.url, source.cloud_id, source.index, source.mapping, source.format, source.timezone))
-    memory = LedgerMemory(store, what, source.lag)
-
-    def look(group: Group) -> Run:
-        def checked() -> Report:
-            now = time.time()
-            end = (now - source.lag) // MINUTE * MINUTE
-            last = store.fact(f"looked.{group.name}")
-            behind = end - float(last) if last is not None else 0.0
-            length = min(max(schedule.window, behind), max(schedule.window, schedule.catch_up))
-            if behind > length:
-                to_stderr(f"group {group.name}: nobody looked for {behind:.0f} s; only the last {length:.0f} s are made up for (schedule.catch_up)")
-            window = Window(end - length, end)
-            span = Span(start=window.start, end=window.end)
-            try:
-                sources = open_source(settings, None, jobs=1, format_of=None, span=span, rules=group.rules, now=now)
-                report = check(sources, group.rules, settings.signals.options(), span, now, memory=memory, deadline=schedule.deadline)
-            except SourceError as error:
-                return blind_report(window, error)
-            if not any(entry.blocking for entry in report.could_not):
-                store.keep_fact(f"looked.{group.name}", window.end)
-            return report
-
-        elsewhere = frozenset(rule.id for rule in rules) - {rule.id for rule in group.rules}
-        return run_once(checked, group.rules, store, telling, time.time, one_shot=args.once, elsewhere=elsewhere)
+    looking = Looking(settings, rules, store, audience, time.time, to_stderr, one_shot=args.once)
 
     def beat() -> None:
         if schedule.heartbeat is not None:
@@ -72,14 +50,15 @@ def run(args: argparse.Namespace) -> int:
 
             send_json("heartbeat", "GET", schedule.heartbeat, b"")
 
-    worker = Worker(groups_of(rules, schedule), look, time.time, to_stderr, beat)
-    server = listen(worker, schedule.listen) if schedule.listen and not args.once else None
+    worker = Worker(groups, looking.run, time.time, to_stderr, beat, schedule.jitter)
+    server = None
     try:
         if args.once:
-            runs = [worker.run_group(group) for group in worker.groups]
-            return max((one.exit_code if one is not None else 2) for one in runs)
+            return exit_code([worker.run_group(group) for group in worker.groups])
+        if schedule.listen:
+            server = listen(worker, schedule.listen)
         end_on_signals(worker)
-        to_stderr(f"{len(rules)} rules in {len(worker.groups)} groups; receivers: {', '.join(telling.receivers)}")
+        to_stderr(f"{len(rules)} rules in {len(worker.groups)} groups; receivers: {', '.join(audience.receivers)}")
         worker.serve(timezone=schedule.timezone)
         to_stderr("ended")
     finally:
@@ -88,3 +67,32 @@ def run(args: argparse.Namespace) -> int:
             server.server_close()
         store.close()
     return 0
+
+
+def _prepared(settings: Settings) -> tuple[Any, Any, Any]:
+    """Rules, groups and receivers. Raises ConfigError with everything that is missing, so that a worker does not start to fail one by one."""
+    from detector.commands.check import rules_of
+    from detector.errors import ConfigError, DetectorError
+    from detector.notify.choice import audience_of
+    from detector.reading import ReadingOptions
+    from detector.worker import groups_of
+
+    complaints: list[str] = []
+
+    def tried(attempt: Callable[[], Any]) -> Any:
+        try:
+            return attempt()
+        except DetectorError as error:
+            complaints.append(str(error))
+            return None
+
+    source = settings.source
+    if not (source.path or source.url or source.cloud_id):
+        complaints.append("source: no log is named: set source.path, or source.url and source.index")
+    tried(lambda: ReadingOptions(only=source.format).chosen())
+    rules = tried(lambda: rules_of(settings, []))
+    groups = tried(lambda: groups_of(rules, settings.schedule)) if rules is not None else None
+    audience = tried(lambda: audience_of(settings))
+    if complaints:
+        raise ConfigError("\n".join(complaints))
+    return rules, groups, audience

@@ -49,7 +49,7 @@ class ScheduleSettings(Strict):
     cron: Cron | None = None
     """Five cron fields in `timezone`, instead of every."""
     timezone: str = "UTC"
-    """Time zone of cron fields (IANA name); daylight saving moves them as clocks do."""
+    """Time zone of cron fields (IANA name). A time that daylight saving leaves out runs an hour later, one that it repeats runs twice."""
     window: Seconds = 3600.0
     """The stretch that each run judges, ending `source.lag` before now; longer after an outage, up to catch_up."""
     catch_up: Seconds = 21600.0
@@ -61,9 +61,9 @@ class ScheduleSettings(Strict):
     groups: dict[str, RuleGroup] = Field(default_factory=dict)
     """Name of a group -> rules with a rhythm of their own; all other rules keep the schedule's."""
     listen: str = "127.0.0.1:9464"
-    """Address of /metrics and /healthz; empty: none."""
+    """Address (HOST:PORT) of /metrics and /healthz; empty: none."""
     heartbeat: WebAddress | None = None
-    """Asked (GET) after each run that looked at everything: a dead man's switch."""
+    """Asked (GET) after each run that looked at everything and left nothing undelivered: a dead man's switch."""
 
     @field_validator("timezone")
     @classmethod

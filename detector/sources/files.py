@@ -114,14 +114,16 @@ def _plan(path: str, options: ReadingOptions, faults: list[CouldNot]) -> list[Un
     if kind == "binary":
         faults.append(CouldNot(path, "it is a binary file (zero bytes at its start), not a log in UTF-8", "unpack or convert it, or leave it out"))
         return []
-    if kind == "plain" and size > UNIT_BYTES and _is_self_contained(path, options):
+    if kind == "plain" and size > UNIT_BYTES and is_self_contained(path, options):
         return cut(path, kind, size)
     return [Unit(path, kind, size)]
 
 
-def _is_self_contained(path: str, options: ReadingOptions) -> bool:
+def is_self_contained(path: str, options: ReadingOptions) -> bool:
     """Every line at the file's start is a whole JSON object of a format that does not join lines."""
     sample = list(islice(raw_lines(Blocks(path), _SAMPLE_LONGEST), _SAMPLE_LINES))
+    if 1 < len(sample) < _SAMPLE_LINES and isinstance(sample[-1], bytes) and not isinstance(decoded(sample[-1]), dict):
+        del sample[-1]  # the log's last line, which is just being written
     detector, only = Detector(options.asked()), options.chosen()
     peeler = Peeler(detector.detect)
     for line in sample:

@@ -18,7 +18,7 @@ WHOLE = -1
 
 @dataclass(frozen=True)
 class Unit:
-    """One file, or the lines of it that begin in `[start, end)` bytes; `end` is WHOLE for a file that is not cut."""
+    """One file, or the lines of it that begin in `[start, end)` bytes; `end` is WHOLE for a file that is not cut, after `start` unpacked bytes."""
 
     path: str
     kind: Kind
