@@ -19,7 +19,7 @@ import orjson
 from detector.formats.base import Document, formats
 from detector.formats.detect import Detector
 from detector.formats.envelope import FORMAT, read_envelope
-from detector.formats.envelope_types import decoder, keys_asked, kind_of
+from detector.formats.envelope_types import IGNORED, PARTS, asked, decoder, keys_asked, kind_of, parts_of
 from detector.formats.wrapping import Peeler
 from detector.record import Record
 
@@ -45,7 +45,8 @@ class FastLines:
         self._proofs: Counter[tuple[str, str]] = Counter()
         self._attempts = 0
         self._misses = 0  # blocks in a row of which a line did not fit
-        self._decoder = decoder(self._harmless)
+        self._ignored = dict(IGNORED)
+        self._decoder = decoder(self._harmless, self._ignored)
 
     def decode(self, line: bytes) -> Any | None:
         """The line as a typed envelope; None if it is for the general path."""
@@ -79,7 +80,7 @@ class FastLines:
             body = orjson.loads(line)
         except orjson.JSONDecodeError:
             return
-        if not isinstance(body, dict):
+        if not isinstance(body, dict) or not self._ignore(body):
             return
         further = [key for key in body if key not in _declared() and kind_of(body[key]) not in self._harmless.get(key, frozenset())]
         if not further or any(not _may_be_harmless(key) for key in further):
@@ -99,7 +100,23 @@ class FastLines:
                 self._harmless[key] = self._harmless.get(key, frozenset()) | {proof[1]}
                 known = -1
         if known < 0:
-            self._decoder = decoder(self._harmless)
+            self._decoder = decoder(self._harmless, self._ignored)
+
+    def _ignore(self, body: dict[str, Any]) -> bool:
+        """Ignore the keys of a line's parts that the general path does not ask for; False when one stands there that it does ask for."""
+        fits = True
+        changed = False
+        for name, part in parts_of(body).items():
+            known = self._ignored[name].union(PARTS[name].__struct_encode_fields__)
+            further = frozenset(part) - known
+            fits = fits and further.isdisjoint(asked(name))
+            new = further - asked(name)
+            if new and len(self._ignored[name]) + len(new) <= _MOST_KEYS:
+                self._ignored[name] |= new
+                changed = True
+        if changed:
+            self._decoder = decoder(self._harmless, self._ignored)
+        return fits
 
 
 def _may_be_harmless(key: str) -> bool:

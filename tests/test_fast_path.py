@@ -18,6 +18,7 @@ from detector.fast_path import FastLines
 from detector.formats.base import Document
 from detector.formats.detect import Detector
 from detector.formats.envelope import read_envelope
+from detector.formats.envelope_types import IGNORED, asked
 from detector.formats.openai_request import request_columns
 from detector.formats.values import instant
 from detector.reading import ReadingOptions
@@ -353,3 +354,19 @@ def test_no_other_producers_line_takes_the_fast_path() -> None:
             found = Detector().detect(json.loads(line))
             assert found is not None
             assert found.format.name == "envelope", line
+
+
+def test_further_keys_inside_the_parts_are_learned_when_no_column_comes_from_them() -> None:
+    assert all(IGNORED[part].isdisjoint(asked(part)) for part in IGNORED)
+    lines = FastLines()
+    document = json.loads(json.dumps(PLAIN))
+    document["request"]["cache_salt"] = {"x": [1]}
+    document["response"]["choices"][0]["routed_experts"] = None
+    assert fast(document, lines) is None
+    lines.learn(orjson.dumps(document))
+    assert fast(document, lines) == general(document)
+    for key in sorted(asked("request") - {"model", "messages"}):
+        lines.learn(orjson.dumps({**PLAIN, "request": {**PLAIN["request"], key: {"odd": 1}}}))
+        changed = {**PLAIN, "request": {**PLAIN["request"], key: 7}}
+        found = fast(changed, lines)
+        assert found is None or found == general(changed), key

@@ -195,42 +195,91 @@ _CHOICE: dict[str, Any] = {"index": 0, "finish_reason": "stop", "message": _MESS
 _RESPONSE: dict[str, Any] = {"object": "chat.completion", "choices": [_CHOICE]}
 
 
-@cache
-def guarded_request() -> Any:
-    """The request's type, refusing what only the general path understands."""
-    template = _guarded(TemplateOptions, lambda options: request_columns({"chat_template_kwargs": options}), {"x": 1})
-    shape = _guarded(ResponseFormat, lambda options: request_columns({"response_format": options}), {"type": "json_object"})
-    asked = {"messages": [{"role": "user", "content": "x"}]}  # with messages the prompt of a completion is not asked for
-    return _guarded(Request, request_columns, asked, {"x": 1}, chat_template_kwargs=template | None, response_format=shape | None)
+def _within(change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
+    return lambda watched: records_of_body(change(watched), {"stream": True})
+
+
+PARTS: dict[str, type[Struct]] = {"request": Request, "response": Response, "choice": Choice, "message": Message}
+# Keys of the APIs that no column comes from; others that the general path does not ask for are learned (`detector.fast_path`).
+IGNORED: dict[str, frozenset[str]] = {
+    "request": frozenset(("seed", "top_p", "stream_options", "presence_penalty", "frequency_penalty", "repetition_penalty", "logprobs", "logit_bias")),
+    "response": frozenset(("service_tier", "prompt_logprobs", "kv_transfer_params")),
+    "choice": frozenset(("logprobs", "token_ids")),
+    "message": frozenset(("role", "annotations", "audio")),
+}
 
 
 @cache
-def guarded_response() -> Any:
-    """The response's type, likewise."""
+def asked(part: str) -> frozenset[str]:
+    """Keys that the general path asks a part of an envelope for."""
+    if part == "request":
+        talk = {"messages": [{"role": "user", "content": "x"}]}  # with messages the prompt of a completion is not asked for
+        found = keys_asked(request_columns, talk, {"x": 1})
+    elif part == "response":
+        found = keys_asked(_within(lambda watched: watched), _RESPONSE)  # type: ignore[arg-type, return-value]  # a dict that watches
+    elif part == "choice":
+        found = keys_asked(_within(lambda watched: {**_RESPONSE, "choices": [watched]}), _CHOICE)
+    else:
+        found = keys_asked(_within(lambda watched: {**_RESPONSE, "choices": [{**_CHOICE, "message": watched}]}), _MESSAGE)
+    return found[0] | found[1]
 
-    def within(change: Callable[[Mapping[str, Any]], dict[str, Any]]) -> Callable[[Mapping[str, Any]], Any]:
-        return lambda watched: records_of_body(change(watched), {"stream": True})
 
+def parts_of(body: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The parts of an envelope that are objects."""
+    response = body.get("response")
+    choices = response.get("choices") if isinstance(response, dict) else None
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    found = {"request": body.get("request"), "response": response, "choice": choice, "message": choice.get("message") if isinstance(choice, dict) else None}
+    return {name: part for name, part in found.items() if isinstance(part, dict)}
+
+
+def _closed(part: str, ignored: Mapping[str, frozenset[str]], **replaced: Any) -> Any:
+    """The type of a part that takes its own keys and the ignored ones, and refuses all others; `replaced` gives fields another type."""
+    base = PARTS[part]
+    defaults = dict(zip(reversed(base.__struct_fields__), reversed(base.__struct_defaults__), strict=False))
+    fields: list[Any] = []
+    for name, kind in replaced.items():
+        default = defaults.get(name, msgspec.NODEFAULT)
+        fields.append((name, kind) if default is msgspec.NODEFAULT else (name, kind, default))
+    names = {f"ignored_{number}": key for number, key in enumerate(sorted(ignored[part]))}
+    fields += [(field, Raw | UnsetType, UNSET) for field in names]
+    return msgspec.defstruct(base.__name__, fields, bases=(base,), rename=names, gc=False, kw_only=True, forbid_unknown_fields=True)
+
+
+@cache
+def _leaves() -> dict[str, Any]:
+    """Types of the small objects inside the parts."""
     usage = _guarded(
         Usage,
-        within(lambda watched: {**_RESPONSE, "usage": watched}),
+        _within(lambda watched: {**_RESPONSE, "usage": watched}),
         {"x": 1},
-        prompt_tokens_details=_guarded(Details, within(lambda watched: {**_RESPONSE, "usage": {"prompt_tokens_details": watched}}), {"x": 1}) | None,
-        completion_tokens_details=_guarded(Details, within(lambda watched: {**_RESPONSE, "usage": {"completion_tokens_details": watched}}), {"x": 1}) | None,
+        prompt_tokens_details=_guarded(Details, _within(lambda watched: {**_RESPONSE, "usage": {"prompt_tokens_details": watched}}), {"x": 1}) | None,
+        completion_tokens_details=_guarded(Details, _within(lambda watched: {**_RESPONSE, "usage": {"completion_tokens_details": watched}}), {"x": 1}) | None,
     )
-    message = _guarded(Message, within(lambda watched: {**_RESPONSE, "choices": [{**_CHOICE, "message": watched}]}), _MESSAGE)
-    choice = _guarded(Choice, within(lambda watched: {**_RESPONSE, "choices": [watched]}), _CHOICE, message=message)
-    metrics = _guarded(Metrics, within(lambda watched: {**_RESPONSE, "metrics": watched}), {"x": 1})
-    choices = Annotated[list[choice], Meta(min_length=1, max_length=1)]  # type: ignore[valid-type]  # made above
-    return _guarded(Response, within(lambda watched: watched), _RESPONSE, choices=choices, usage=usage | None, metrics=metrics | None)  # type: ignore[arg-type, return-value]
+    return {
+        "usage": usage,
+        "metrics": _guarded(Metrics, _within(lambda watched: {**_RESPONSE, "metrics": watched}), {"x": 1}),
+        "chat_template_kwargs": _guarded(TemplateOptions, lambda options: request_columns({"chat_template_kwargs": options}), {"x": 1}),
+        "response_format": _guarded(ResponseFormat, lambda options: request_columns({"response_format": options}), {"type": "json_object"}),
+    }
 
 
 _ANYTHING: dict[str, Any] = {"null": None, "true": bool, "number": float, "text": str, "list": list[Raw], "object": Ignored}
 
 
-def decoder(harmless: Mapping[str, frozenset[str]]) -> msgspec.json.Decoder[Any]:
-    """A decoder of whole lines. `harmless`: further top-level keys, each with the kinds of JSON values (`kind_of`) that it may have."""
-    fields: list[Any] = [("request", guarded_request()), ("response", guarded_response())]
+def decoder(harmless: Mapping[str, frozenset[str]], ignored: Mapping[str, frozenset[str]] = IGNORED) -> msgspec.json.Decoder[Any]:
+    """A decoder of whole lines.
+
+    Args:
+        harmless: further top-level keys, each with the kinds of JSON values (`kind_of`) that it may have.
+        ignored: further keys of each part that no column comes from.
+    """
+    leaves = _leaves()
+    choice = _closed("choice", ignored, message=_closed("message", ignored))
+    choices = Annotated[list[choice], Meta(min_length=1, max_length=1)]  # type: ignore[valid-type]  # made above
+    response = _closed("response", ignored, choices=choices, usage=leaves["usage"] | None, metrics=leaves["metrics"] | None)
+    options = {name: leaves[name] | None for name in ("chat_template_kwargs", "response_format")}
+    fields: list[Any] = [("request", _closed("request", ignored, **options)), ("response", response)]
     names = {}
     for number, (key, kinds) in enumerate(sorted(harmless.items())):
         names[f"harmless_{number}"] = key
