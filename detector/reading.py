@@ -18,7 +18,7 @@ from detector.formats import detect
 from detector.formats.base import Document, Format, Rejected, formats
 from detector.record import Record
 from detector.sources.base import Tally
-from detector.sources.joining_views import JoinedViews
+from detector.sources.joining_views import JoinedViews, views
 
 if TYPE_CHECKING:
     from detector.settings.source import ColumnMapping
@@ -27,6 +27,7 @@ BATCH_ROWS = 1024
 DUPLICATE = "answers that were read twice (same id, time, length and outcome), counted once"
 JOINED = "answers that several logs hold (engine, gateway, tracer), joined by request id and counted once"
 ATTEMPTS = "failed attempts that the gateway retried, counted with the attempt that followed"
+SEVERAL = "kinds of logs (engine, gateway, tracer) were read and no request is known to be in two: answers may be counted in each; name one with --format-of"
 UNTIMED = "answers without a usable time (missing, or without a zone)"
 
 
@@ -93,6 +94,12 @@ class Reader:
                 if count:
                     self._tally.notes[note] += count
         self._tally.formats.update(self._reader.found)
+        if self._views is not None:
+            seen = views(self._tally.formats)
+            if len(seen) > 1 and not self._tally.notes[JOINED]:
+                self._tally.notes[SEVERAL] = len(seen)
+            else:
+                self._tally.notes.pop(SEVERAL, None)
 
     def reject(self, outcome: Rejected) -> None:
         """Count a document that gave no record."""

@@ -190,12 +190,12 @@ def test_units_of_times(value: Any, unit: str) -> None:
 
 
 def test_a_cluster(node: Node, tmp_path: Path) -> None:
-    create(node, "llm-init", MAPPINGS["text with keyword 256"])
-    assert fill(node, "llm-init", documents(50, start=time.time() - 600, seconds=500)) == []
+    create(node, "first-look", MAPPINGS["text with keyword 256"])
+    assert fill(node, "first-look", documents(50, start=time.time() - 600, seconds=500)) == []
     if node.ca:
         pytest.skip("init takes no certificate authority: write source.tls first")
-    code, text = _init(node.url, tmp_path / "detector.yml", "--index", "llm-*")
+    code, text = _init(node.url, tmp_path / "detector.yml", "--index", "first-*")
     assert code == 0
     source = load_settings(tmp_path / "detector.yml", {}).source
-    assert (source.url, source.index) == ((node.url,), "llm-*")
+    assert (source.url, source.index) == ((node.url,), "first-*")
     assert "Recognised by itself: envelope, 50 of 50 documents" in text

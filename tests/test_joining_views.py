@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from detector.reading import ATTEMPTS, JOINED, ReadingOptions
+from detector.reading import ATTEMPTS, JOINED, SEVERAL, ReadingOptions
 from detector.record import Record
 from detector.sources.base import Tally
 from detector.sources.files import Files
@@ -171,3 +171,11 @@ def test_other_calls_of_a_trace_are_no_attempts(tmp_path: Path, second: str) -> 
     records, tally = _read(_log(tmp_path, _payload(START, 60, failed=True, number="a"), second))
     assert len(records) == 2
     assert tally.notes[ATTEMPTS] == 0
+
+
+def test_views_that_could_not_be_joined_are_told(tmp_path: Path) -> None:
+    engine, access = _producer("vllm_text").render(_answer("benign")), _producer("envoy").render(_answer("leak"))
+    _, tally = _read(_log(tmp_path, engine, access))
+    assert tally.notes[SEVERAL] == 2
+    _, tally = _read(_log(tmp_path, engine, _producer("envoy").render(_answer("benign"))))
+    assert SEVERAL not in tally.notes

@@ -98,5 +98,6 @@ FORMAT = Format(
     lines=False,
     trust="none is logged, unless the operator adds one",
     units="durations in milliseconds as texts; start_time ISO 8601 UTC",
+    raw_text=False,
     off=("length_cutoff",),
 )

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from detector.formats.base import View
+from detector.formats.base import View, formats
 from detector.record import COLUMNS, DEFAULTS, Record
 
 HELD_SECONDS = 900.0  # the longest usual time limit: a span bears the start of a call, an engine's line its end
@@ -39,6 +39,12 @@ _OUTSIDE = ("timestamp", "status_code", "error_type", "error_message", "latency_
 _REASON = ("finish_reason", "finish_reason_raw", "finish_reason_source")
 _TEXT = ("content", "content_state", "content_is_raw")
 _THOUGHT = ("reasoning", "reasoning_state")
+
+
+def views(names: Iterable[str]) -> set[View]:
+    """From where logs of these formats see answers; a client's own records are no view of another log."""
+    wanted = set(names)
+    return {fmt.view for fmt in formats() if fmt.name in wanted and fmt.view != "client"}
 
 
 def request_key(request_id: str) -> str:
