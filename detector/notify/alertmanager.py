@@ -35,7 +35,7 @@ class AlertmanagerReceiver:
     name: str = "alertmanager"
     kinds: frozenset[str] = frozenset(KINDS) - {"storm", "reminder"}  # grouping and reminding are Alertmanager's own business
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send the alert; sending it twice is what Alertmanager expects, so doubt needs no look-up."""
         labels = self._labels(telling, (thread or {}).get("labels"))
         alerts = [self._alert(telling, labels)]

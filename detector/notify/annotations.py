@@ -26,7 +26,7 @@ class AnnotationReceiver:
     name: str = "grafana"
     kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "resolved", "merged"})
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Draw or extend the incident's region."""
         incident = telling.incident
         headers = {"Authorization": f"Bearer {self.token}"}
@@ -35,7 +35,7 @@ class AnnotationReceiver:
         tags = [TAG, incident.severity, incident.id, opening, *incident.signals]
         body: dict[str, Any] = {"time": round(incident.since * 1000), "timeEnd": round(incident.active_at * 1000), "tags": tags, "text": _html(line(incident))}
         known = thread if thread is not None and thread.get("opening") == opening else None
-        if known is None and doubtful:
+        if known is None and tried_at is not None:
             known = self._find(opening, headers, base)
         if known is not None:
             try:

@@ -99,13 +99,13 @@ class Receiver(Protocol):
     name: str
     kinds: frozenset[str]
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Deliver one telling; returns where the incident's parent message now stands (kept for the next call), or None.
 
         Args:
             key: the decision's identity; a receiver that can, writes it into the message.
             thread: what the last call for this incident returned; None: nobody here was told of it.
-            doubtful: an earlier attempt may have arrived: look for `key` before sending again.
+            tried_at: when an earlier attempt began that may have arrived (seconds since 1970 UTC): look for `key` before sending again. None: this is the first.
 
         Raises:
             NotifyError: it did not arrive, or may not have.

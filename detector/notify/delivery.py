@@ -68,11 +68,11 @@ def _send(store: Store, receiver: Receiver, message: Message, telling: Telling, 
         store.mark(message.id, "dropped", now=clock(), error="nobody there was told that it fires", attempted=False)
         return None
     store.still_held()
-    if not store.claim(message):  # if we die now, the next run is warned
+    if not store.claim(message, clock()):  # if we die now, the next run is warned
         return None  # another worker has it: our lease was lost, and theirs is in force
     known = None if thread is None else {name: value for name, value in thread.items() if name != "told"}
     try:
-        reference = receiver.tell(telling, message.key, known, doubtful=message.attempts > 0)
+        reference = receiver.tell(telling, message.key, known, tried_at=message.tried_at)
     except NotifyError as error:
         delay = error.retry_after_seconds if error.retry_after_seconds is not None else min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(message.attempts, 10))
         store.mark(message.id, "waiting", now=clock(), error=str(error), next_at=clock() + delay, attempted=False)

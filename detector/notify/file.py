@@ -28,14 +28,14 @@ class FileReceiver:
     name: str = "file"
     kinds: frozenset[str] = frozenset(KINDS) - {"still", "updated"}
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Write one message, as one write. Raises NotifyError."""
         text = self._text(telling, key)
         if self.path == "-":
             print(text, end="", flush=True, file=sys.stdout)
             return {"file": "-"}
         try:
-            if not (doubtful and self._holds(key)):
+            if not (tried_at is not None and self._holds(key)):
                 descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o640)
                 try:
                     os.write(descriptor, text.encode("utf-8", "backslashreplace"))

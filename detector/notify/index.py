@@ -28,7 +28,7 @@ class IndexReceiver:
     kinds: frozenset[str] = frozenset(KINDS) - {"still", "storm"}
     _cluster: Cluster | None = None
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Write the change's document. Raises NotifyError."""
         data = as_data(telling, key)
         body = {"@timestamp": data["at"], **data}

@@ -24,7 +24,7 @@ class PagerDutyReceiver:
     name: str = "pagerduty"
     kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "resolved", "merged"})
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send one event. The dedup key makes repeating harmless."""
         incident = telling.incident
         body: dict[str, Any] = {

@@ -72,26 +72,26 @@ class SlackReceiver:
         base = self.base_url if self.base_url.endswith("/") else self.base_url + "/"
         self._client = WebClient(token=self.token, base_url=base, timeout=self.timeout, retry_handlers=[])  # type: ignore[arg-type]  # urllib takes fractions
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Post or edit the parent, then add to its thread. See `detector.notify.base.Receiver`."""
         channel = telling.channel or self.channel
         over = telling.kind in ("resolved", "merged")
         if thread is not None and thread.get("storm") and telling.kind != "storm":
-            return self._in_storm(telling, key, thread, doubtful=doubtful)
+            return self._in_storm(telling, key, thread, tried_at=tried_at)
         if thread is not None and (thread["channel"] == channel or over):  # whoever was told that it fires is told that it ended, wherever new ones go by now
             if self._edit(telling, thread):
                 if telling.kind != "updated":
-                    self._reply(telling, key, thread, doubtful=doubtful)
+                    self._reply(telling, key, thread, tried_at=tried_at)
                 return thread
         elif thread is not None:
             self._say_moved(telling, thread, channel)
         if over:
             return None  # the parent is gone: nobody sees it turn green, and an end alone is no news
-        found = self._find(channel, f"{key}.parent", telling.at) if doubtful else None
+        found = self._find(channel, f"{key}.parent", tried_at) if tried_at is not None else None
         reference = found or self._post(channel, parent(telling, self.style), telling, f"{key}.parent", None)
         if telling.kind == "storm":
             return {**reference, "storm": True}
-        self._reply(telling, key, reference, doubtful=doubtful)
+        self._reply(telling, key, reference, tried_at=tried_at)
         return reference
 
     def heard(self, threads: Mapping[str, dict[str, Any]]) -> dict[str, list[Heard]]:
@@ -127,16 +127,16 @@ class SlackReceiver:
         with contextlib.suppress(NotifyError):
             self._edit(telling, thread, moved(telling, channel, self.style))
 
-    def _reply(self, telling: Telling, key: str, thread: dict[str, Any], *, doubtful: bool) -> None:
-        if doubtful and self._find(thread["channel"], key, telling.at, thread["ts"]) is not None:
+    def _reply(self, telling: Telling, key: str, thread: dict[str, Any], *, tried_at: float | None) -> None:
+        if tried_at is not None and self._find(thread["channel"], key, tried_at, thread["ts"]) is not None:
             return
         self._post(thread["channel"], reply(telling, self.style), telling, key, thread["ts"])
 
-    def _in_storm(self, telling: Telling, key: str, thread: dict[str, Any], *, doubtful: bool) -> dict[str, Any]:
+    def _in_storm(self, telling: Telling, key: str, thread: dict[str, Any], *, tried_at: float | None) -> dict[str, Any]:
         """An incident that was told in a summary goes on in that summary's thread. If a person deleted the summary, it gets a parent of its own."""
-        if telling.kind == "updated" or (doubtful and self._find(thread["channel"], key, telling.at, thread["ts"]) is not None):
+        if telling.kind == "updated" or (tried_at is not None and self._find(thread["channel"], key, tried_at, thread["ts"]) is not None):
             return thread
-        found = self._find(thread["channel"], key, telling.at) if doubtful else None
+        found = self._find(thread["channel"], key, tried_at) if tried_at is not None else None
         reference = found or self._post(thread["channel"], parent(telling, self.style), telling, key, thread["ts"])
         return thread if reference.get("in_thread") else reference
 
@@ -171,7 +171,7 @@ class SlackReceiver:
                 raise NotifyError(f"slack: it refuses the message ({again})", retryable=False) from None
 
     def _find(self, channel: str, key: str, since: float, thread_ts: str | None = None) -> dict[str, Any] | None:
-        """Our own message with this key, in the channel or in a thread, not older than what it tells of. Raises NotifyError when nobody can tell."""
+        """Our own message with this key, in the channel or in a thread, posted since the first try. Raises NotifyError when nobody can tell."""
         cursor = ""
         oldest = f"{max(0.0, since - CLOCK_SKEW):.6f}"
         for _ in range(PAGES):

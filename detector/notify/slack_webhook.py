@@ -40,7 +40,7 @@ class SlackWebhookReceiver:
     kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "reminder", "blind", "resolved", "merged", "storm"})
     _last_post: float | None = None
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Post the incident as it stands now, with what changed above it."""
         if self._last_post is not None and (wait := self._last_post + SECONDS_BETWEEN_POSTS - self.clock()) > 0:
             self.sleep(wait)

@@ -33,7 +33,7 @@ class WebhookReceiver:
     name: str = "webhook"
     kinds: frozenset[str] = frozenset(KINDS) - {"still"}
 
-    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, doubtful: bool) -> dict[str, Any] | None:
+    def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send one change. A repeated delivery carries the same key; the receiver is asked to drop it."""
         body = json.dumps(as_data(telling, key), ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")
         timestamp = str(int(self.clock()))

@@ -47,6 +47,7 @@ class Message:
     attempts: int
     next_at: float
     error: str | None = None
+    tried_at: float | None = None  # when the first attempt to send it began
 
 
 class Store:
@@ -197,10 +198,14 @@ class Store:
         with self.transaction() as connection:
             connection.execute(sa.update(tables.messages).where(tables.messages.c.id == message_id).values(**values))
 
-    def claim(self, message: Message) -> bool:
+    def claim(self, message: Message, now: float) -> bool:
         """Record that an attempt to send begins; False when somebody else began one meanwhile. Whoever finds the record left behind knows to look first."""
         chosen = (tables.messages.c.id == message.id, tables.messages.c.state == "waiting", tables.messages.c.attempts == message.attempts)
-        values = {"attempts": message.attempts + 1, "error": "sending began and its outcome is not known"}
+        values = {
+            "attempts": message.attempts + 1,
+            "tried_at": now if message.tried_at is None else message.tried_at,
+            "error": "sending began and its outcome is not known",
+        }
         with self.transaction() as connection:
             return bool(connection.execute(sa.update(tables.messages).where(*chosen).values(**values)).rowcount)
 
@@ -389,7 +394,18 @@ def _load_minute(ledger: Ledger, minute: int, counts: list[list[Any]], evidence:
 
 def _message(row: Any) -> Message:
     return Message(
-        row.id, row.key, row.receiver, row.incident_id, row.kind, json.loads(row.body), row.state, row.created_at, row.attempts, row.next_at, row.error
+        row.id,
+        row.key,
+        row.receiver,
+        row.incident_id,
+        row.kind,
+        json.loads(row.body),
+        row.state,
+        row.created_at,
+        row.attempts,
+        row.next_at,
+        row.error,
+        row.tried_at,
     )
 
 

@@ -32,6 +32,7 @@ messages = Table(  # the outbox: decide -> persist -> send -> record
     Column("created_at", Float, nullable=False),
     Column("attempts", Integer, nullable=False, default=0),
     Column("next_at", Float, nullable=False, default=0.0),
+    Column("tried_at", Float),  # when the first attempt began: from then on it may have arrived
     Column("sent_at", Float),
     Column("error", Text),
     UniqueConstraint("receiver", "key", name="message_once"),

@@ -1,0 +1,354 @@
+"""Receivers other than Slack: a real Alertmanager, and servers that speak the protocols of the others, faults included."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detector.errors import ConfigError, NotifyError
+from detector.incidents import Incident
+from detector.notify.alertmanager import AlertmanagerReceiver
+from detector.notify.annotations import AnnotationReceiver
+from detector.notify.base import KINDS, Link, Receiver, Route, Telling
+from detector.notify.choice import audience_of
+from detector.notify.file import FileReceiver
+from detector.notify.pagerduty import PagerDutyReceiver
+from detector.notify.slack_webhook import SlackWebhookReceiver
+from detector.notify.webhook import WebhookReceiver
+from detector.scheduled import Audience, Run, run_once
+from detector.storage.store import Store
+from tests.incident_cases import RULES, T0, finding, fired, report
+from tests.servers.alertmanager import Alertmanager, alertmanager
+from tests.servers.receivers import Grafana, PagerDuty, Service, Webhook, served
+from tests.servers.required import ServerMissingError, missing
+
+LINKS = (
+    Link("kibana", "Kibana", "https://kibana.example/app/discover#/?_g=(time:(from:'2026'))"),
+    Link("grafana", "Grafana: ttft", "https://grafana.example/d/x", "ttft"),
+)
+
+
+def telling(kind: str, incident: Incident, at: float = T0, **more: Any) -> Telling:
+    return Telling(kind, "because", at, incident, LINKS, **more)
+
+
+def ended(incident: Incident, at: float) -> Incident:
+    return replace(incident, state="resolved", resolved_at=at)
+
+
+def one_run(store: Store, receiver: Receiver, now: float, *findings: Any, clock: Callable[[], float] = time.time) -> Run:
+    """A scheduled run with this receiver alone."""
+    return run_once(
+        lambda: report(now, *findings), list(RULES.values()), store, Audience({receiver.name: receiver}, lambda incident: Route((receiver.name,))), clock
+    )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    found = Store(f"sqlite:///{tmp_path}/detector.db")
+    yield found
+    found.close()
+
+
+# -- Alertmanager
+@pytest.fixture(scope="module")
+def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
+    """A real one."""
+    try:
+        context = alertmanager(tmp_path_factory.mktemp("alertmanager"))
+        running = context.__enter__()
+    except ServerMissingError as error:
+        missing(error)
+    yield running
+    context.__exit__(None, None, None)
+
+
+@pytest.mark.alertmanager
+def test_alertmanager_fires_goes_on_and_resolves(manager: Alertmanager) -> None:
+    """Labels identify and hold no counts, the end is set ahead and moved at every run, and the end is told at once."""
+    manager.got.clear()
+    receiver = AlertmanagerReceiver((manager.url,), 300, time.time)
+    now = time.time()
+    incident = fired(finding(now, flagged=25), at=now)
+    thread = receiver.tell(telling("fired", incident, now, owner="team-llm"), "k1", None, tried_at=None)
+    (alert,) = manager.wait_for("firing")
+    assert alert["labels"] == {
+        "alertname": "think_leak", "deployment": "chat", "incident": incident.id, "model": "qwen3-32b", "owner": "team-llm", "severity": "warning",
+        "source": "llm-response-detector",
+    }  # fmt: skip
+    assert "25 of 1,204" in alert["annotations"]["summary"]
+    assert alert["generatorURL"].startswith("https://kibana.example")
+    (held,) = manager.alerts()
+    later = fired(finding(now, flagged=99), at=now)
+    thread = receiver.tell(telling("still", later, now + 300, owner="team-llm"), "k2", thread, tried_at=None)
+    (again,) = manager.alerts()
+    assert again["fingerprint"] == held["fingerprint"]
+    assert again["endsAt"] >= held["endsAt"]
+    assert "99 of 1,204" in again["annotations"]["summary"]
+    receiver.tell(telling("resolved", ended(later, now), owner="team-llm"), "k3", thread, tried_at=None)
+    (over,) = manager.wait_for("resolved")
+    assert over["labels"] == alert["labels"]
+    assert manager.alerts() == []
+
+
+@pytest.mark.alertmanager
+def test_alertmanager_another_severity_replaces_the_alert(manager: Alertmanager) -> None:
+    """The warning ends when the critical one begins, though a joined signal does not rename it."""
+    now = time.time()
+    receiver = AlertmanagerReceiver((manager.url,), 300, time.time)
+    incident = fired(finding(now, deployment="esc"), at=now)
+    thread = receiver.tell(telling("fired", incident, now), "k1", None, tried_at=None)
+    worse = fired(finding(now, deployment="esc"), finding(now, "empty_content_spike", deployment="esc", severity="critical"), at=now)
+    worse = replace(worse, id=incident.id)
+    receiver.tell(telling("escalated", worse, now), "k2", thread, tried_at=None)
+    (alert,) = [alert for alert in manager.alerts() if alert["labels"]["deployment"] == "esc"]
+    assert (alert["labels"]["severity"], alert["labels"]["alertname"]) == ("critical", "think_leak")
+
+
+@pytest.mark.alertmanager
+def test_alertmanager_through_scheduled_runs(manager: Alertmanager, store: Store) -> None:
+    """Each run sends the alert again, also when nothing changed; the last one ends it."""
+    manager.got.clear()
+    now = time.time() // 60 * 60
+    receiver = AlertmanagerReceiver((manager.url,), 300, time.time)
+    case = finding(now, deployment="runs")
+    assert one_run(store, receiver, now, case).delivered.sent == 1
+    assert one_run(store, receiver, now + 1, case).delivered.sent == 1
+    assert [alert["labels"]["deployment"] for alert in manager.wait_for("firing")] == ["runs"]
+    assert one_run(store, receiver, now + 86400).delivered.sent == 1
+    manager.wait_for("resolved")
+
+
+@pytest.mark.alertmanager
+def test_alertmanager_one_peer_of_two_is_enough(manager: Alertmanager) -> None:
+    """Peers gossip; both gone is a failure."""
+    incident = fired(finding(time.time(), deployment="peers"), at=time.time())
+    both = AlertmanagerReceiver((manager.url, "http://127.0.0.1:9"), 300, time.time)
+    assert both.tell(telling("fired", incident), "k", None, tried_at=None) is not None
+    with pytest.raises(NotifyError, match="no answer"):
+        AlertmanagerReceiver(("http://127.0.0.1:9",), 300, time.time).tell(telling("fired", incident), "k", None, tried_at=None)
+
+
+# -- webhook, PagerDuty, Grafana
+def webhook(url: str) -> WebhookReceiver:
+    return WebhookReceiver(url, "whsec-test", time.time)
+
+
+def pagerduty(url: str) -> PagerDutyReceiver:
+    return PagerDutyReceiver("a" * 32, url)
+
+
+def grafana(url: str) -> AnnotationReceiver:
+    return AnnotationReceiver(f"{url}/grafana/", "glsa_test")
+
+
+SERVICES: list[Any] = [
+    pytest.param(Webhook, webhook, id="webhook"),
+    pytest.param(PagerDuty, pagerduty, id="pagerduty"),
+    pytest.param(Grafana, grafana, id="grafana"),
+]
+
+
+def things(service: Service) -> int:
+    """How many things a person would see there."""
+    if isinstance(service, Webhook):
+        return len(service.taken)
+    return len(service.incidents) if isinstance(service, PagerDuty) else len(service.annotations)
+
+
+@pytest.mark.parametrize("fault", [500, 503, 429, "lost"])
+@pytest.mark.parametrize(("kind", "receiver_of"), SERVICES)
+def test_passing_faults_lose_and_double_nothing(kind: type[Service], receiver_of: Callable[[str], Receiver], fault: int | str, store: Store) -> None:
+    """Loud at once, told at the next run, once."""
+    service = kind(faults=[fault])
+    with served(service) as url:
+        receiver = receiver_of(url)
+        done = one_run(store, receiver, T0, finding(T0))
+        assert (done.exit_code, len(done.delivered.failures)) == (3, 1)
+        assert url in done.delivered.failures[0]
+        assert one_run(store, receiver, T0, finding(T0)).exit_code == 1
+        assert things(service) == 1
+
+
+@pytest.mark.parametrize(("kind", "receiver_of"), SERVICES)
+def test_a_wrong_secret_is_loud_and_kept(kind: type[Service], receiver_of: Callable[[str], Receiver], store: Store) -> None:
+    """Exit code 3 until it is mended; no secret in the text."""
+    service = kind()
+    right = {"secret": "whsec-test", "key": "a" * 32, "token": "glsa_test"}
+    (field,) = [name for name in right if hasattr(service, name)]
+    setattr(service, field, "another")
+    with served(service) as url:
+        receiver = receiver_of(url)
+        for _ in range(2):
+            done = one_run(store, receiver, T0, finding(T0))
+            assert done.exit_code == 3
+            assert not [value for value in right.values() if value in done.delivered.failures[0]]
+        setattr(service, field, right[field])
+        assert one_run(store, receiver, T0, finding(T0)).exit_code == 1
+        assert things(service) == 1
+
+
+def test_webhook_body_is_the_incident_as_data(store: Store) -> None:
+    """Counts, labels, links and the decision's key; no text of an answer."""
+    service = Webhook()
+    with served(service) as url:
+        one_run(store, webhook(url), T0, finding(T0))
+        one_run(store, webhook(url), T0 + 86400)
+    first, last = service.taken.values()
+    assert first["incident"]["deployment"] == "chat"
+    assert first["findings"][0]["flagged"] == 25
+    assert (first["kind"], last["kind"], last["incident"]["state"]) == ("fired", "resolved", "resolved")
+
+
+def test_webhook_without_a_redirect() -> None:
+    """A redirect is refused: a signed body goes where the configuration says, and nowhere else."""
+    with served(Webhook(faults=[302])) as url, pytest.raises(NotifyError, match="302"):
+        webhook(url).tell(telling("fired", fired(finding(T0))), "k", None, tried_at=None)
+
+
+def test_pagerduty_triggers_and_resolves_one_incident(store: Store) -> None:
+    """One dedup key from the first event to the last."""
+    service = PagerDuty()
+    with served(service) as url:
+        one_run(store, pagerduty(url), T0, finding(T0))
+        one_run(store, pagerduty(url), T0 + 300, finding(T0 + 300, severity="critical"))
+        one_run(store, pagerduty(url), T0 + 86400)
+    assert list(service.incidents.values()) == ["resolved"]
+    assert [json.loads(body)["event_action"] for *_, body in service.requests] == ["trigger", "trigger", "resolve"]
+
+
+def test_grafana_region_grows_and_a_new_opening_is_a_new_region(store: Store) -> None:
+    """One annotation per opening, under a sub-path; deleted by a person, it is drawn anew while it fires."""
+    service = Grafana()
+    with served(service) as url:
+        receiver = grafana(url)
+        one_run(store, receiver, T0, finding(T0))
+        one_run(store, receiver, T0 + 600, finding(T0 + 600, severity="critical"))
+        assert len(service.annotations) == 1
+        assert service.annotations[1]["timeEnd"] == (T0 + 600) * 1000
+        one_run(store, receiver, T0 + 86_400)
+        one_run(store, receiver, T0 + 90_000, finding(T0 + 90_000))
+        assert len(service.annotations) == 2
+        assert "&lt;" in receiver_text(service, url)
+
+
+def receiver_text(service: Grafana, url: str) -> str:
+    grafana(url).tell(telling("fired", replace(fired(finding(T0, model="<img src=x onerror=alert(1)>")), opened=9)), "k", None, tried_at=None)
+    text: str = service.annotations[max(service.annotations)]["text"]
+    assert "<" not in text
+    return text
+
+
+# -- files, standard output, Slack's webhook
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_file_is_written_once_per_decision(form: Any, tmp_path: Path, store: Store) -> None:
+    """A message of unknown outcome is looked for in the file."""
+    receiver = FileReceiver(str(tmp_path / "out"), form)
+    telling_ = telling("fired", fired(finding(T0)))
+    receiver.tell(telling_, "key-1", None, tried_at=None)
+    receiver.tell(telling_, "key-1", None, tried_at=T0)
+    assert (tmp_path / "out").read_text().count("key-1") == 1
+    assert one_run(store, FileReceiver(str(tmp_path), form), T0, finding(T0)).exit_code == 3  # a folder can't be written
+
+
+def test_slack_webhook_says_that_it_is_degraded(store: Store, tmp_path: Path) -> None:
+    """In the message, and at every run."""
+
+    class Hook(Service):
+        def serve(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Any]:
+            return 200, "ok"
+
+    service = Hook()
+    with served(service) as url:
+        receiver = SlackWebhookReceiver(f"{url}/services/T0/B0/SECRET", lambda: 0.0, lambda seconds: None)
+        one_run(store, receiver, T0, finding(T0))
+        one_run(store, receiver, T0 + 86400)
+    first, last = (json.loads(body) for *_, body in service.requests)
+    assert "webhook" in json.dumps(first["blocks"])
+    assert "RESOLVED" in last["text"]
+    config = tmp_path / "detector.yml"
+    config.write_text("notify: {slack_webhook: true}\n")
+    from detector.config import load_settings
+
+    assert "webhook" in audience_of(load_settings(config, {"DETECTOR_SLACK_WEBHOOK_URL": url})).remarks[0]
+
+
+# -- settings
+@pytest.mark.parametrize(
+    ("text", "variable"),
+    [
+        ("notify: {slack: {channel: C0123456789}}", "DETECTOR_SLACK_TOKEN"),
+        ("notify: {slack_webhook: true}", "DETECTOR_SLACK_WEBHOOK_URL"),
+        ("notify: {webhook: {url: 'http://127.0.0.1:1/x'}}", "DETECTOR_WEBHOOK_SECRET"),
+        ("notify: {grafana: true}\ngrafana: {url: 'http://127.0.0.1:1'}", "DETECTOR_GRAFANA_TOKEN"),
+        ("notify: {grafana: true}", "grafana.url"),
+        ("notify: {pagerduty: {}}", "DETECTOR_PAGERDUTY_KEY"),
+        ("notify: {index: {name: detector-findings}}", "source.url"),
+        ("language: en", "notify.slack"),
+    ],
+)
+def test_what_a_receiver_lacks_is_named(text: str, variable: str, tmp_path: Path) -> None:
+    """Before the first run."""
+    from detector.config import load_settings
+
+    config = tmp_path / "detector.yml"
+    config.write_text(text)
+    with pytest.raises(ConfigError, match=variable.replace(".", r"\.")):
+        audience_of(load_settings(config, {}))
+
+
+def test_routes_first_match_wins(tmp_path: Path) -> None:
+    """By labels; to some, to all, to nobody."""
+    from detector.config import load_settings
+
+    config = tmp_path / "detector.yml"
+    config.write_text(
+        """
+notify:
+  slack: {channel: C0123456789}
+  file: {path: out.txt}
+  routes:
+    - {match: [deployment=chat, severity=critical], channel: C9876543210, owner: S0123456}
+    - {match: "deployment=~test-.*", to: []}
+    - {match: severity=warning, to: [file]}
+"""
+    )
+    route = audience_of(load_settings(config, {"DETECTOR_SLACK_TOKEN": "xoxb-1"})).routes
+    assert route(fired(finding(T0, severity="critical"))) == Route(("slack", "file"), "C9876543210", "S0123456")
+    assert route(fired(finding(T0, deployment="test-1"))) == Route(())
+    assert route(fired(finding(T0))) == Route(("file",))
+    assert route(fired(finding(T0, deployment="other", severity="critical"))) == Route(("slack", "file"))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("routes: [{match: [deploymet=x]}]", "no label of an incident"),
+        ("routes: [{to: [pagerduty]}]", "pagerduty, which is not configured"),
+        ("routes: [{channel: C0123456789}]", "there is no Slack bot"),
+        ("slack: {channel: general}", "no channel id"),
+        ("slack: {channel: C0123456789}\n  slack_webhook: true", "exclude each other"),
+        ("timezone: Mars/Base", "no time zone"),
+        ("index: {name: 'llm-*'}", "no index name"),
+    ],
+)
+def test_faults_of_the_section_are_told(text: str, said: str, tmp_path: Path) -> None:
+    """At the start."""
+    from detector.config import load_settings
+
+    config = tmp_path / "detector.yml"
+    config.write_text(f"notify:\n  {text}\n")
+    with pytest.raises(ConfigError, match=said):
+        load_settings(config, {})
+
+
+def test_every_kind_is_known_to_some_receiver() -> None:
+    """No kind that a receiver asks for is a word that no decision makes."""
+    for receiver in (AlertmanagerReceiver, AnnotationReceiver, FileReceiver, PagerDutyReceiver, SlackWebhookReceiver, WebhookReceiver):
+        assert receiver.__dataclass_fields__["kinds"].default <= frozenset(KINDS)
