@@ -5,6 +5,7 @@ Sources: Envoy "Access logging" (command operators, response flags), envoyproxy/
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -38,10 +39,20 @@ _CACHED = (
 )
 _AI = (*_MODELS[:-1], *_IN[:4], *_OUT[:4])
 
+# Envoy's default text format (docs "Access logging", default format string); Istio puts details, termination and transport failure behind the flags.
+_LINE = re.compile(
+    r'\[(?P<start_time>\d{4}-\d\d-\d\dT[\d:.]+Z)\] "(?P<method>[A-Z]+) (?P<path>\S+) (?:HTTP/[\d.]+|-)" '
+    r"(?P<response_code>\d{1,3}) (?P<response_flags>[A-Z,-]+) "
+    r'(?:(?P<response_code_details>\S+) \S+ "[^"]*" )?(?P<bytes_received>\d+) (?P<bytes_sent>\d+) (?P<duration>\d+) (?:\d+|-) '
+    r'"[^"]*" "(?P<user_agent>[^"]*)" "(?P<request_id>[^"]*)" "[^"]*" "(?P<upstream_host>[^"]*)"(?: (?P<upstream_cluster>\S+))?'
+)
+
 NO_GENERATION = "request that asks for no answer of a model"
 
 
 def _recognise(body: Json) -> str | None:
+    if isinstance(body, str):
+        return "Envoy's default access line" if body[:1] == "[" and _LINE.match(body) else None
     if not isinstance(body, dict):
         return None
     line = access_line(body)
@@ -65,7 +76,8 @@ def access_line(body: Mapping[str, Any]) -> Mapping[str, Any]:
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
         body = document.body if isinstance(document.body, dict) else {}
-        names = flat_names(access_line(body))
+        line = _LINE.match(document.body) if isinstance(document.body, str) else None
+        names = flat_names(line.groupdict() if line else access_line(body))
         if not asks_for_answer(names, body):
             yield Rejected(document, NO_GENERATION, ignored=True)
         else:
@@ -124,7 +136,6 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=30,
-    lines=False,
     trust="none is logged",
     units="duration in milliseconds, start_time ISO 8601 UTC; a token count of 0 may mean that nothing was counted",
     off=("length_cutoff", "think_leak", "special_token_leak", "empty_content", "repetition", "garbage"),

@@ -31,6 +31,8 @@ def ai_log(value: Any) -> dict[str, Any]:
             value = decoded(value[1:-1].replace('\\"', '"'))
     if isinstance(value, str):
         value = repaired(value.replace('\\"', '"')) if '\\"' in value else repaired(value)
+        if isinstance(value, dict) and value:
+            value.popitem()  # where it was cut: a number there may have lost digits
     return value if isinstance(value, dict) else {}
 
 

@@ -198,6 +198,8 @@ def _message_key(body: Mapping[str, Any]) -> Shipped | None:
     """Filebeat, Elastic Agent, Logstash, Vector: the line is in `message` or `event.original`, its parsed form under a key or at the root."""
     if str(body.get("type", "")).startswith("org.kubeflow."):
         return None  # a CloudEvent that a sink put a time beside: its data alone would lose its id
+    if _is_genai_event(body):
+        return None
     message = body.get("message")
     original = get(body, "event.original") if "event" in body or "event.original" in body else None
     beats = "@timestamp" in body and (body.keys() & _BEATS or any(key.startswith(("agent.", "kubernetes.", "log.", "host.")) for key in body))
@@ -223,9 +225,14 @@ def _container(body: Mapping[str, Any]) -> str:
     return str(body.get("stream") or "")
 
 
+def _is_genai_event(body: Mapping[str, Any]) -> bool:
+    """An event of the GenAI conventions: its body belongs to it, and without its name nobody knows what it is."""
+    return str(get(body, "event_name", "eventName", "EventName", "attributes.event.name", "Attributes.event.name") or "").startswith("gen_ai.")
+
+
 def _collector(body: Mapping[str, Any]) -> Shipped | None:
     """A log record of the OpenTelemetry collector whose body is the line that some process wrote."""
-    if str(get(body, "event_name", "eventName", "EventName", "attributes.event.name", "Attributes.event.name") or "").startswith("gen_ai."):
+    if _is_genai_event(body):
         return None  # the body is the event's own, not a line
     text = get(body, "body.text", "body_text", "body.stringValue", "Body")
     if text is None and isinstance(body.get("body"), str) and body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"}:
