@@ -25,12 +25,13 @@ def _recognise(body: Json) -> str | None:
 
 def ai_log(value: Any) -> dict[str, Any]:
     """The statistics; quoted once or twice, possibly cut."""
-    for _ in range(3):
-        value = decoded(given(value))
-        if isinstance(value, str) and value[:1] == '"':
-            value = decoded(value[1:-1].replace('\\"', '"'))
+    value = decoded(given(value))
+    if isinstance(value, str) and value[:1] == '"':
+        value = decoded(value[1:-1])
+    if isinstance(value, str) and '\\"' in value:
+        value = decoded(value.replace('\\"', '"'))
     if isinstance(value, str):
-        value = repaired(value.replace('\\"', '"')) if '\\"' in value else repaired(value)
+        value = repaired(value)
         if isinstance(value, dict) and value:
             value.popitem()  # where it was cut: a number there may have lost digits
     return value if isinstance(value, dict) else {}
