@@ -18,7 +18,7 @@ from typing import Protocol
 
 from detector.judgement import judge
 from detector.observation import UNTIMED, Observation, observe
-from detector.report import Report, could_not_look
+from detector.report import Report, could_not_look, source_notes
 from detector.rules import Rule
 from detector.signals.base import Signal, SignalOptions, signals
 from detector.sources.base import CouldNot, Source
@@ -72,6 +72,7 @@ def check(
         remembered = memory.observe(partitions[0], named_window, wanted, options, now)
     seen = remembered if remembered is not None else observe_all(partitions, wanted, options)
     window, notes, could_not = place(seen, _own_window(partitions, span), now)
+    notes = (*notes, *source_notes(seen.tally, wanted))
     if window is None:
         return Report(None, seen.tally, (), (*could_not_look(seen, rules), *could_not), notes)
     if memory is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from detector.findings import Finding
@@ -31,6 +31,23 @@ class Report:
         if self.findings:
             return FIRING
         return BLIND if any(entry.blocking for entry in self.could_not) else QUIET
+
+
+def source_notes(tally: Tally, wanted: Collection[str]) -> tuple[str, ...]:
+    """One line per recognised format that hides something: which signals are off or only inferred there, and its first blind spots."""
+    from detector.formats.base import formats
+
+    notes = []
+    for fmt in formats():
+        count = tally.formats.get(fmt.name, 0)
+        off, inferred = (sorted(set(names) & set(wanted)) for names in (fmt.off, fmt.inferred))
+        if not count or not (off or inferred):
+            continue
+        parts = [f"off: {', '.join(off)}"] if off else []
+        parts += [f"inferred: {', '.join(inferred)}"] if inferred else []
+        parts += [f"it does not show {', '.join(fmt.blind[:3])}"] if fmt.blind else []
+        notes.append(f"{count:,} documents read as {fmt.name}: {'; '.join(parts)} (detector formats list)")
+    return tuple(notes)
 
 
 def could_not_look(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 MAX_LENGTH = 200  # characters of one label or id on screen; longer ones are cut with a mark
 
 # Cc control, Cf format (bidi overrides, zero-width, tags), Cs surrogates, Co private use, Zl/Zp line separators
+_BARE_ADDRESS = re.compile(r"://|www\.", re.IGNORECASE)
 _ZWJ = "\u200d"
 _LONGEST_GRAPHEME = 32  # characters; what piles up more marks than that is no writing, and is cut anywhere
 _UNSAFE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def plain(text: object, limit: int = MAX_LENGTH) -> str:
-    """One line of `text` with control, format, bidi and private characters as `\\u…` escapes, cut to `limit` characters, between graphemes and not within an escape."""
+    """One line of `text` with control, format, bidi and private characters as `\\u…` escapes, cut to `limit` characters between graphemes."""
     raw = str(text)[: limit + 1]
     pieces = [f"\\u{ord(char):04x}" if unicodedata.category(char) in _UNSAFE else char for char in raw]
     if sum(map(len, pieces)) <= limit:
@@ -42,7 +44,8 @@ def _joins(text: str, at: int) -> bool:
 
 
 def markdown(text: object, limit: int = MAX_LENGTH) -> str:
-    """`plain` text with everything that Markdown or HTML would read as markup escaped."""
-    return "".join(
+    """`plain` text with everything that Markdown or HTML would read as markup escaped; addresses stay text too, where bare ones become links."""
+    escaped = "".join(
         f"\\{char}" if char in "\\`*_{}[]()#+!|~" else {"<": "&lt;", ">": "&gt;", "&": "&amp;", "@": "&#64;"}.get(char, char) for char in plain(text, limit)
     )
+    return _BARE_ADDRESS.sub(lambda found: found[0].replace("/", "&#47;", 1).replace(".", "&#46;"), escaped)

@@ -25,11 +25,11 @@ def _lines(report: Report) -> Iterator[str]:
     where = f", judged {span(report.window.start, report.window.end)}" if report.window and report.window.start else ""
     yield f"Read {tally.requests:,} requests{records}{where}."
     for note in (*report.notes, *(f"{count:,} {reason}" for reason, count in sorted(tally.notes.items()))):
-        yield f"  {note}"
+        yield from _wrapped(f"  {plain(note, 600)}", "    ")
     if tally.ignored:
-        yield f"  {sum(tally.ignored.values()):,} lines are no answer: " + ", ".join(
-            f"{count:,} {plain(reason)}" for reason, count in sorted(tally.ignored.items())
-        )
+        kinds = ", ".join(f"{count:,} {plain(reason)}" for reason, count in sorted(tally.ignored.items()))
+        total = sum(tally.ignored.values())
+        yield from _wrapped(f"  {total:,} {'line is' if total == 1 else 'lines are'} no answer: {kinds}", "    ")
     incidents = list(dict.fromkeys(finding.incident for finding in report.findings))
     advised: set[str] = set()  # rules whose advice stands above already
     for incident in incidents:
