@@ -163,7 +163,7 @@ class Worker:
             try:
                 self.beat()
             except (OSError, DetectorError) as error:
-                self.log(f"heartbeat: {error}")
+                self.log(str(error) if isinstance(error, DetectorError) else f"heartbeat: {type(error).__name__}")
 
     def _blind(self, group: Group, since: float, what: str, why: str) -> None:
         """Say that a group could not look: once, and again when it is something else."""
