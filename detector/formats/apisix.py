@@ -16,6 +16,7 @@ from detector.formats.finish_reason import infer_length
 from detector.formats.gateway_values import first, flat_names, given, header, last_of_list, stated_text, status, trace_of
 from detector.formats.genai_messages import mark_cut
 from detector.formats.log_lines import is_generation
+from detector.formats.nesting import nested
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.openai_stream import is_sse
@@ -66,8 +67,8 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
         if isinstance(document.body, str):
             record = _of_line(document.body)
             yield record if record is not None else Rejected(document, NO_LLM, ignored=True)
-        elif isinstance(document.body, dict) and _asks(document.body):
-            yield from _records(document.body, document.envelope)
+        elif isinstance(document.body, dict) and _asks(nested(document.body)):
+            yield from _records(nested(document.body), document.envelope)
         else:
             yield Rejected(document, NO_LLM, ignored=True)
 

@@ -18,13 +18,21 @@ def given(value: Any) -> Any:
 
 
 def flat_names(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Top-level values that are there, by name in lower case with underscores for dots, dashes and colons: operators choose the spelling."""
+    """Values that are there, by name in lower case with underscores for dots, dashes, colons and nesting: operators choose the spelling."""
     found: dict[str, Any] = {}
+    _flatten(found, "", body, 6)
+    return found
+
+
+def _flatten(found: dict[str, Any], start: str, body: Mapping[str, Any], depth: int) -> None:
     for key, value in body.items():
         value = given(value)
-        if value is not None:
-            found.setdefault(key.lower().replace(".", "_").replace("-", "_").replace(":", "_").strip("_"), value)
-    return found
+        if value is None:
+            continue
+        name = (start + key).lower().replace(".", "_").replace("-", "_").replace(":", "_").strip("_")
+        found.setdefault(name, value)
+        if isinstance(value, dict) and depth:
+            _flatten(found, f"{name}_", value, depth - 1)
 
 
 def first(names: Mapping[str, Any], *wanted: str) -> Any:

@@ -151,6 +151,8 @@ def choice_reasons(call: Telemetry, messages: Messages | None) -> list[Reason]:
     """One reason per choice: the choice's own, else the one at its place in the list of the response. Lists of other length are not paired."""
     given = call.first("gen_ai_response_finish_reasons", "gen_ai_response_finish_reason", "gen_ai_finish_reason", "llm_response_finish_reason")
     given = call.first("llm_response_stop_reason", "gen_ai_response_stop_reason") if given is None else given
+    if given is None:  # lists of objects (ECS declares them nested) whose fields a store gives one by one
+        given = call.first(*(f"gen_ai_response_finish_reasons_{name}" for name in ("value", "reason", "finish_reason", "type", "name")))
     listed = reasons(given)
     if given is not None and not listed:
         listed = [EMPTY]

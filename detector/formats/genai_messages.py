@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from detector.formats.cut_json import repaired
 from detector.formats.finish_reason import reasons
+from detector.formats.nesting import objects
 from detector.formats.openai_message import message_columns
 from detector.formats.paths import as_list
 from detector.formats.values import compact, count, decoded
@@ -46,6 +47,9 @@ def output_messages(attributes: Mapping[str, Any], prefix: str = "gen_ai_output_
     by_number = entries(attributes, prefix)
     if by_number:
         return _of_turns([_nested(flat) for _, flat in by_number], False)
+    whole = objects(attributes.get(f"{prefix}_parts")) if isinstance(decoded(attributes.get(f"{prefix}_parts")), list) else []
+    if whole:  # a list of one message that became the message
+        return _of_turns([{"role": attributes.get(f"{prefix}_role"), "parts": whole, "finish_reason": attributes.get(f"{prefix}_finish_reason")}], False)
     if any(name.startswith(f"{prefix}_") for name in attributes):
         return _of_columns(attributes, prefix)
     return None

@@ -13,12 +13,17 @@ from detector.formats.cut_json import repaired
 from detector.formats.envoy import NO_GENERATION, access_columns, asks_for_answer
 from detector.formats.finish_reason import infer_length, reason
 from detector.formats.gateway_values import first, flat_names, given, stated_text, tool_names
+from detector.formats.nesting import nested
 from detector.formats.values import count, decoded, flag, seconds, text
 from detector.record import Record
 
 
 def _recognise(body: Json) -> str | None:
-    if isinstance(body, dict) and "ai_log" in body and body.keys() & {"response_code", "response_flags", "start_time", "duration", "route_name"}:
+    if (
+        isinstance(body, dict)
+        and any(key.partition(".")[0] == "ai_log" for key in body)
+        and body.keys() & {"response_code", "response_flags", "start_time", "duration", "route_name"}
+    ):
         return "ai_log in an access line"
     return None
 
@@ -40,7 +45,7 @@ def ai_log(value: Any) -> dict[str, Any]:
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
         body = document.body if isinstance(document.body, dict) else {}
-        figures, names = ai_log(body.get("ai_log")), flat_names(body)
+        figures, names = ai_log(nested(body).get("ai_log")), flat_names(body)
         if not figures and not asks_for_answer(names, body):
             yield Rejected(document, NO_GENERATION, ignored=True)
         else:
@@ -97,7 +102,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=25,
-    keys=frozenset(("ai_log",)),
+    shape=lambda keys: any(key.partition(".")[0] == "ai_log" for key in keys),
     lines=False,
     trust="none is logged, unless the operator adds one",
     units="durations in milliseconds as texts; start_time ISO 8601 UTC",

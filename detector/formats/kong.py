@@ -14,6 +14,7 @@ from detector.formats.cut_json import repaired
 from detector.formats.gateway_values import header, status, trace_of
 from detector.formats.genai_messages import mark_cut
 from detector.formats.log_lines import is_generation
+from detector.formats.nesting import nested, objects
 from detector.formats.openai import is_body, records_of_body, usage_columns
 from detector.formats.openai_request import request_columns
 from detector.formats.openai_stream import is_sse
@@ -29,12 +30,17 @@ NO_AI = "request that no AI plugin served"
 def _recognise(body: Json) -> str | None:
     if not isinstance(body, dict):
         return None
+    body = _whole(body)
     latencies = body.get("latencies")
     if isinstance(latencies, dict) and "started_at" in body and isinstance(body.get("request"), dict):
         return "Kong's latencies and started_at"
     if "ai" in body and _figures(mapping(body["ai"])) and ("started_at" in body or "response" in body or "latencies" in body):
         return "Kong's ai object"
     return None
+
+
+def _whole(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    return nested(body) if any(key.startswith(("latencies.", "ai.")) for key in body) else body
 
 
 def _figures(ai: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,7 +57,7 @@ def _figures(ai: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
-        body = document.body if isinstance(document.body, dict) else {}
+        body = _whole(document.body) if isinstance(document.body, dict) else {}
         figures = _figures(mapping(body.get("ai")))
         request, response = mapping(body.get("request")), mapping(body.get("response"))
         path = (text(request.get("uri")) or text(request.get("url")) or "").partition("?")[0]
@@ -121,7 +127,7 @@ def _used(usage: Mapping[str, Any], *, stream: bool | None) -> dict[str, Any]:
 
 def _last_try(tries: Any) -> str | None:
     """Address of the upstream that was tried last: one line holds all attempts of a request."""
-    last = tries[-1] if isinstance(tries, list) and tries and isinstance(tries[-1], dict) else {}
+    last = (objects(tries) or [{}])[-1]
     address, port = text(last.get("ip")), count(last.get("port"))
     return f"{address}:{port}" if address and port else address
 
@@ -144,7 +150,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=20,
-    keys=frozenset(("latencies", "ai")),
+    shape=lambda keys: any(key.partition(".")[0] in ("latencies", "ai") for key in keys),
     lines=False,
     trust="as the upstream's body says",
     units="started_at, latencies and usage times in milliseconds",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from detector.formats.base import Document, Format, Json, Outcome, Placed, Rejected
 from detector.formats.gateway_values import header, trace_of
 from detector.formats.joining import ByKey
+from detector.formats.nesting import nested, objects
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.openai_stream import is_chunk, is_sse
@@ -95,8 +96,7 @@ def _data(body: Mapping[str, Any], names: Mapping[str, Any]) -> Any:
     for key in ("data", "body", "payload", "message"):
         if body.get(key) is not None:
             return decoded(body[key])
-    inner = {key.partition(".")[2]: value for key, value in body.items() if key.startswith("data.")}  # a store's flat names
-    return inner or None
+    return nested(body).get("data")  # a store's flat names
 
 
 def _recognise(body: Json) -> str | None:
@@ -135,6 +135,9 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 def _call(group: Sequence[tuple[Document, Event]]) -> Iterable[Outcome]:
     asked = next(((document, found) for document, found in group if found.kind == "request"), None)
     answered = next(((document, found) for document, found in reversed(group) if found.kind == "response"), None)
+    if answered is not None and isinstance(answered[1].data, dict) and isinstance(answered[1].data.get("choices"), dict):
+        found = answered[1]  # a list of one choice that a store gave back as the choice
+        answered = (answered[0], found._replace(data={**found.data, "choices": objects(found.data["choices"])}))
     if answered is None:
         for document, found in group:
             yield Rejected(document, NO_RESPONSE if _asks(found.data) else NO_ANSWER, ignored=True)

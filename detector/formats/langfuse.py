@@ -16,6 +16,7 @@ from detector.formats.cut_json import repaired
 from detector.formats.finish_reason import NOTHING, Reason, reasons
 from detector.formats.genai_columns import records
 from detector.formats.genai_messages import Messages, mark_cut, output_messages, turn_columns
+from detector.formats.nesting import nested, objects
 from detector.formats.openai import error_columns, is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.paths import get
@@ -51,7 +52,9 @@ def _recognise(body: Json) -> str | None:
 def _is_observation(body: Any) -> bool:
     if not isinstance(body, dict) or str(body.get("type", "")).upper() not in _TYPES or not any(key in body for key in _STARTS):
         return False
-    return any(key in body for key in ("traceId", "trace_id", "parentObservationId", "parent_observation_id")) or {"input", "output", "level"} <= body.keys()
+    return any(key in body for key in ("traceId", "trace_id", "parentObservationId", "parent_observation_id")) or {"input", "level"} <= {
+        key.partition(".")[0] for key in body
+    }
 
 
 def _inside(body: Mapping[str, Any]) -> list[Any]:
@@ -66,7 +69,7 @@ def _inside(body: Mapping[str, Any]) -> list[Any]:
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
         body = document.body if isinstance(document.body, dict) else {}
-        for observation in _inside(body) or [body]:
+        for observation in _inside(body) or [nested(body)]:
             if isinstance(observation, dict) and _is_generation(observation):
                 yield from _records(observation, document.envelope, body)
             else:
@@ -102,6 +105,8 @@ def _records(observation: Mapping[str, Any], envelope: Mapping[str, Any], trace:
         "user": text(_first(observation, "userId", "user_id")) or text(trace.get("userId")),
     }
     base = {name: value for name, value in base.items() if value is not None}
+    if isinstance(output, dict) and isinstance(output.get("choices"), dict):
+        output = {**output, "choices": objects(output["choices"])}
     if is_body(output):
         made = records_of_body(output, base)
     else:

@@ -11,6 +11,7 @@ from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.litellm_payload import answer_records, asked_columns, is_answer_call, request_id, shared_columns
+from detector.formats.nesting import nested
 from detector.formats.openllmetry import is_answer, read_span
 from detector.formats.telemetry import attributes, telemetry
 from detector.formats.values import decoded, flag, mapping, text
@@ -18,6 +19,7 @@ from detector.record import Record
 
 _HOLDERS = ("standard_logging_object", "standard_logging_payload", "standardLoggingPayload")
 _OWN = ("litellm_call_id", "model_parameters", "hidden_params", "error_information", "status_fields", "response_cost_failure_debug_info", "completionStartTime")
+_FLAT_HOLDERS = tuple(f"{key}." for key in _HOLDERS)
 _TEXT_LINE = re.compile(r"\d\d:\d\d:\d\d - LiteLLM(?: \w+)?:[A-Z]+: ")
 _LOGGER = re.compile(r"[\w./-]+\.py:\d+$")
 
@@ -35,7 +37,7 @@ def _recognise(body: Json) -> str | None:
     if _is_app_log(body):
         return "LiteLLM's application log as JSON"
     scope = body.get("scope", body.get("instrumentationScope"))
-    if isinstance(scope, dict) and str(scope.get("name", "")).lower() == "litellm":
+    if str(scope.get("name", "") if isinstance(scope, dict) else body.get("scope.name", "")).lower() == "litellm":
         return "a span of LiteLLM's OpenTelemetry callback"
     return None
 
@@ -45,9 +47,11 @@ def _payload(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     for key in _HOLDERS:
         inner = decoded(body.get(key))
         if isinstance(inner, dict) and "call_type" in inner:
-            return inner
-    if "call_type" in body and "startTime" in body and "spend" not in body and any(key in body for key in _OWN):
-        return body
+            return nested(inner)
+    if any(key.startswith(_FLAT_HOLDERS) for key in body):
+        return _payload(nested(body))
+    if "call_type" in body and "startTime" in body and "spend" not in body and any(key.partition(".")[0] in _OWN for key in body):
+        return nested(body)
     return None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
+from detector.formats.nesting import objects
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_message import is_redacted
 from detector.formats.openai_request import request_columns
@@ -134,6 +135,8 @@ def _opened(response: Any) -> Any:
             "usage": body.get("usage"),
             "choices": [{"message": message, "finish_reason": body.get("stop_reason")}],
         }
+    if isinstance(body.get("choices"), dict):  # a list of one choice that a store gave back as the choice
+        body = {**body, "choices": objects(body["choices"])}
     if not is_body(body) and "object" not in body and "output" not in body:
         return None
     return body

@@ -10,6 +10,7 @@ from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.litellm_payload import answer_records, asked_columns, is_answer_call, request_id, shared_columns
+from detector.formats.nesting import nested
 from detector.formats.values import count, decoded, mapping, text
 from detector.record import Record
 
@@ -40,7 +41,7 @@ def _page(body: Mapping[str, Any]) -> list[Any]:
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
         body = document.body if isinstance(document.body, dict) else {}
-        for row in _page(body) or [body]:
+        for row in _page(body) or [nested(body)]:
             if not isinstance(row, dict) or (count(row.get("api_requests")) or 0) > 0:
                 yield Rejected(document, ROLLED_UP, ignored=True)
             elif not is_answer_call(row.get("call_type")):

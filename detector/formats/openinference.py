@@ -143,7 +143,12 @@ def _listed(call: Telemetry, prefix: str) -> list[dict[str, Any]]:
     value = decoded(call.first(prefix))
     if isinstance(value, list):
         return [{path.replace(".", "_"): inner for path, inner in leaves(entry)} for entry in value if isinstance(entry, dict)]
-    return [flat for _, flat in entries(call.attributes, prefix)]
+    found = [flat for _, flat in entries(call.attributes, prefix)]
+    if not found:  # a list of one message that became the message
+        start = f"{prefix}_"
+        alone = {name[len(start) :]: inner for name, inner in call.attributes.items() if name.startswith(f"{start}message_")}
+        found = [alone] if alone else []
+    return found
 
 
 def _messages(call: Telemetry) -> list[dict[str, Any]]:
