@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from detector.commands.formats import known_columns
-from detector.formats.base import Document, Rejected
+from detector.formats.base import Document, Rejected, formats
 from detector.formats.detect import FAULT, Reader, format_named
 from detector.formats.wrapping_lines import raw_documents
 from detector.record import FINISH_REASONS, TEXT_STATES, Record
@@ -58,9 +58,7 @@ def test_mutated_logs_are_read_or_counted(producer: str) -> None:
     assert outcomes > MUTANTS // 3
 
 
-@pytest.mark.parametrize(
-    "name", ["vllm_text", "vllm_json", "sglang_text", "sglang_json", "tgi", "triton", "router", "nginx", "batch", "openwebui", "librechat"]
-)
+@pytest.mark.parametrize("name", [fmt.name for fmt in formats()])
 def test_a_named_format_meets_any_other_log(name: str) -> None:
     """`--format-of NAME` gives every document to one format, also those of other producers."""
     for inputs in INPUTS.values():
