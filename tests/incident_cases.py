@@ -35,6 +35,7 @@ def finding(
     labels: dict[str, str | None] = {"deployment": deployment, "model": model} | ({"pod": pod} if pod else {})
     trend = ((1, 400), (0, 410), (2, 395), (1, 402), (0, 0), (1, 399)) * 3 + ((3, 398), (9, 402), (14, 404), (20, 399), (24, 401), (25, 400))
     values: dict[str, Any] = {
+        "interval": (0.014, 0.03),
         "baseline": Counted(18, 9021, at - 7 * 86400, at - 15 * MINUTE),
         "subtypes": {"close_tag_in_content": flagged},
         "request_ids": tuple(f"chatcmpl-{number:04d}" for number in range(3)),
@@ -53,7 +54,6 @@ def finding(
         signal=own.signal,
         labels=labels,
         counts=Counted(flagged, requests, at - 15 * MINUTE, at),
-        interval=(0.014, 0.03),
         score=9.0,
         threshold=3.0,
         first=at - 600,

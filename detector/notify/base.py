@@ -105,7 +105,8 @@ class Receiver(Protocol):
         Args:
             key: the decision's identity; a receiver that can, writes it into the message.
             thread: what the last call for this incident returned; None: nobody here was told of it.
-            tried_at: when an earlier attempt began that may have arrived (seconds since 1970 UTC): look for `key` before sending again. None: this is the first.
+            tried_at: when an earlier attempt began that may have arrived (seconds since 1970 UTC): look for `key` before
+                sending again. None: this is the first.
 
         Raises:
             NotifyError: it did not arrive, or may not have.

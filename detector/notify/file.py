@@ -56,7 +56,7 @@ class FileReceiver:
 
     def _text(self, telling: Telling, key: str) -> str:
         if self.format == "json":
-            return json.dumps(as_data(telling, key), ensure_ascii=False, sort_keys=True) + "\n"
+            return json.dumps(as_data(telling, key), sort_keys=True) + "\n"  # escaped: people read this file on terminals
         incidents = telling.storm or (telling.incident,)
         if self.format == "markdown":
             parts = [f"## {clock(telling.at)} UTC: {telling.kind}", *(_section(incident) for incident in incidents), f"<!-- {key} -->"]

@@ -14,7 +14,7 @@ _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 # mrkdwn has no escape for its own marks; these look the same and mean nothing to it
 _MARKS = str.maketrans({"*": "∗", "_": "ˍ", "~": "∼", "`": "ʼ"})
 _MENTION = str.maketrans({"@": "＠", "#": "＃"})  # bare @here and #channel stay text with verbatim, but not in every client's notification
-_EMOJI = re.compile(r":(?=[\w+'-]{1,60}:)")  # `:name:` is drawn as a picture; a colon between other things stays
+_EMOJI = re.compile(r":(?=[\w+'-]{1,60}(?::|$))")  # `:name:` is drawn as a picture, and the second colon may be ours; a colon between other things stays
 _DEFANG = (("http://", "http[:]//"), ("https://", "https[:]//"), ("ftp://", "ftp[:]//"), ("mailto:", "mailto[:]"), ("www.", "www[.]"))
 
 

@@ -116,7 +116,7 @@ class Workspace:
     def _chat_postMessage(self, args: dict[str, Any]) -> dict[str, Any]:
         if self.archived:
             return {"ok": False, "error": "is_archived"}
-        problem = _invalid(args)
+        problem = refusal(args)
         if problem:
             return {"ok": False, "error": problem}
         self._next += 100
@@ -137,7 +137,7 @@ class Workspace:
         message = self.find(args.get("ts", ""))
         if message is None:
             return {"ok": False, "error": "message_not_found"}
-        problem = _invalid(args)
+        problem = refusal(args)
         if problem:
             return {"ok": False, "error": problem}
         message.text, message.attachments, message.blocks = args.get("text", ""), args.get("attachments") or [], args.get("blocks") or []
@@ -191,7 +191,7 @@ def _shown(message: Message, *, metadata: bool) -> dict[str, Any]:
     return body
 
 
-def _invalid(args: dict[str, Any]) -> str | None:
+def refusal(args: dict[str, Any]) -> str | None:
     """What Slack would refuse: no text at all, too many or too large blocks, wrong shapes."""
     attachments = args.get("attachments") or []
     blocks = list(args.get("blocks") or [])
