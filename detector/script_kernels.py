@@ -15,12 +15,12 @@ from numba import njit
 from numpy.typing import NDArray
 
 from detector.signals import mojibake
-from detector.signals.scripts import JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, only_simplified
+from detector.signals.scripts import JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, not_japanese
 
 CHUNK_CHARACTERS = 1 << 18  # a megabyte of code points at a time
 NAMES = ("", *SCRIPTS)
 LATIN, HAN, KANA, HANGUL, CYRILLIC = (NAMES.index(name) for name in ("latin", "han", "kana", "hangul", "cyrillic"))
-UNCOMMON, SIMPLIFIED, HALFWIDTH, ACCENT, HIGH, ACCENTED, CONTINUATION = (1 << place for place in range(7))
+UNCOMMON, ALIEN, HALFWIDTH, ACCENT, HIGH, ACCENTED, CONTINUATION = (1 << place for place in range(7))
 _PLANE = 1 << 16
 ACCENTED_LETTERS = 1  # as in `detector.signals.language_switch`
 UNCOMMON_SHARE = mojibake.UNCOMMON_HINT_SHARE
@@ -45,7 +45,7 @@ def tables() -> Tables:
     known[[ord(character) for character in common()]] = True
     for first, last in ((0x4E00, 0x9FFF), (0xAC00, 0xD7A3)):
         bits[first : last + 1] |= np.where(known[first : last + 1], 0, UNCOMMON).astype(np.uint8)
-    _mark(bits, "".join(only_simplified()), SIMPLIFIED)
+    _mark(bits, "".join(not_japanese()), ALIEN)
     _mark(bits, "".join(map(chr, range(0xFF66, 0xFF9E))), HALFWIDTH)
     _mark(bits, mojibake.accents_in_eastern_encodings(), ACCENT)
     _mark(bits, mojibake.WINDOWS_1252 + "".join(map(chr, range(0x80, 0x100))), HIGH)
@@ -130,7 +130,7 @@ def _judge(
         begin, end = starts[row], starts[row + 1]
         count = np.zeros(32, np.int64)
         runs = np.zeros(32, np.int64)
-        simplified = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = byte_letters = 0
+        aliens = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = byte_letters = 0
         strange = False
         before = np.int64(0)
         for at in range(begin, end):
@@ -152,7 +152,7 @@ def _judge(
                     runs[HAN] += before != HAN
                 mark = bits[point]
                 if mark:
-                    simplified += (mark & SIMPLIFIED) != 0
+                    aliens += (mark & ALIEN) != 0
                     uncommon += (mark & UNCOMMON) != 0
                     accents += (mark & ACCENT) != 0 and at > begin and 97 <= points[at - 1] <= 122
                 if at - begin >= 4:
@@ -221,8 +221,9 @@ def _judge(
         if both:
             scripts -= 1
         latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < LOCAL_SHARE * total or often < LOCAL_RUNS or both)
-        chinese = both and (simplified >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
-        wrong = strange or byte_letters >= 2 or words >= 3 or accents >= 3 or broken >= 4 or halfwidth >= 3 or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
+        chinese = both and (aliens >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
+        strange |= byte_letters >= 2
+        wrong = strange or words >= 3 or accents >= 3 or broken >= 4 or halfwidth >= 3 or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
         scrambled = singles >= 4 or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
         suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled
         if heaviest == 0 and count[LATIN] - latin_letters >= ACCENTED_LETTERS:

@@ -24,6 +24,9 @@ _THOUGHT = re.compile(
     r"|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|[^\x00-\x7f\s])))",
     re.S,
 )
+_THINKING_LIST = re.compile(
+    r"[*-][ \t]+(?:\*\*)?(?:The )?(?:[Uu]ser|Goal|Constraints?|Input|Question|Task|Answer|Request|Context|Role)\b"
+)  # how Gemma notes its task
 _KOREAN_PARTICLE = re.compile(
     r"(?:은|는|이|가|을|를|의|와|과|도|로|에|에서|란|이란|라는|이라는|라고|이라고|만|부터|까지|처럼|보다|이며|이고|입니다|이다)(?=[\s,.?!'\"“”]|$)"
 )
@@ -75,6 +78,8 @@ def _is_name(content: str, at: int, record: Record) -> bool:
 
 def _reads_like_thinking(text: str) -> bool:
     """Sentences, and no entry of a dictionary or word list, which also begins with the word on a line of its own."""
+    if _THINKING_LIST.match(text) is not None:
+        return True
     return not (text[0].islower() or text[0] in "/[(*-#" or text[0].isdigit()) and re.search(r"[.!?。！？]", text) is not None
 
 

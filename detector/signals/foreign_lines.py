@@ -9,17 +9,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
-from detector.signals.scripts import SCRIPTS, Run, letters, runs, simplified_count
+from detector.signals.scripts import SCRIPTS, Run, letters, not_japanese, runs, simplified_count
 
 _SENTENCE = re.compile(r"[^。！？!?\n.]+[。！？!?.]*")
 _KOREAN_END = re.compile(r"(?:니다|어요|아요|세요|네요|한다|했다|된다|이다|까요|지요|죠)$")
-_CHINESE = re.compile("[的了是很也就都吗呢吧们這們嗎我你他这那在有不没会能可请把被让和]")
-_KANA = re.compile(f"[{SCRIPTS['kana']}]")
+_CHINESE = re.compile("[的了是很也就都吗呢吧们這們嗎我你您他这那在不没沒会會能可请請把被让讓和]")
+_KANA, _HAN = (re.compile(f"[{SCRIPTS[name]}]") for name in ("kana", "han"))
 _HASHTAG, _HEADING = re.compile(r"#\w"), re.compile(r"[ \t]*#{1,6} ")
 OWN_LETTERS = 24  # characters of the answer's own language; fewer show no main language
-FOREIGN_SHARE = 0.4  # of the own characters at most: more is a bilingual text
+FOREIGN_SHARE = 0.4  # of the own characters at most where labels are foreign: more is a bilingual text
+SENTENCES_SHARE = 0.9  # of the own characters at most where sentences are foreign that stand beside own ones
 SENTENCE_LETTERS = 6
 OPENING_RATIO = 3  # own characters per foreign one where a foreign sentence has the first line for itself
+CHINESE_LETTERS, CHINESE_ALIENS, CHINESE_WORDS = 12, 2, 1
 LABELS = 2  # different ones; a single foreign label is a name or a term
 GLOSSARY_SHARE = 0.6  # of the lines that hold the other language, with own words beside it: a glossary
 
@@ -33,12 +35,14 @@ def foreign_lines(text: str, main: str, is_meant: Callable[[Run], bool]) -> tupl
     size = sum(len(run.text) for run in found if run.script in own)
     foreign = [run for run in found if _is_foreign(run, main) and not is_meant(run)]
     strange = sum(len(run.text) for run in foreign)
-    if not foreign or size < OWN_LETTERS or strange > FOREIGN_SHARE * size:
+    if main == "ja" and size >= OWN_LETTERS and (chinese := _chinese_among_japanese(text, is_meant)):
+        return chinese, {"han"}
+    if not foreign or size < OWN_LETTERS or strange > SENTENCES_SHARE * size:
         return None
     sentences = list(_sentences(text, main, foreign, size))
     if sentences:
         return len(sentences), {run.script for run in sentences}
-    labels = list(_labels(text, foreign, own))
+    labels = list(_labels(text, foreign, own)) if strange <= FOREIGN_SHARE * size else []
     if len({run.text for run in labels}) < LABELS:
         return None
     return len(labels), {run.script for run in labels}
@@ -66,6 +70,25 @@ def _sentences(text: str, main: str, foreign: list[Run], size: int) -> Iterable[
         shared = beside["hangul"] if main == "ko" else beside["han"] + beside["kana"]
         if shared or (not text[: match.start()].strip() and size >= OPENING_RATIO * strange):
             yield inside[0]
+
+
+def _chinese_among_japanese(text: str, is_meant: Callable[[Run], bool]) -> int:
+    """Chinese sentences on lines that hold Japanese ones too: no kana, characters that Japanese lacks, and Chinese grammar."""
+    alien = not_japanese()
+    number = 0
+    for line in text.split("\n"):
+        if not _KANA.search(line):
+            continue
+        for one in _SENTENCE.findall(line):
+            if (
+                not _KANA.search(one)
+                and len(_HAN.findall(one)) >= CHINESE_LETTERS
+                and sum(character in alien for character in one) >= CHINESE_ALIENS
+                and len(_CHINESE.findall(one)) >= CHINESE_WORDS
+                and not is_meant(Run("han", one.strip(), 0, len(one)))
+            ):
+                number += 1
+    return number
 
 
 def _is_sentence(sentence: str, main: str) -> bool:

@@ -30,6 +30,7 @@ _LISTED = re.compile(r"(?:\b(?:and|or|und|oder|et|ou|y|o|e|и|или)|,)[ ,]*$",
 SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,,")
 # Single Hanja that Korean newspapers use as words: countries, parties, before, late, new, female, big …
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
+SENTENCE = 6  # Han characters with two words of grammar among them: part of a sentence, whatever its topic
 NEAR = 24  # characters around a word in which a text says that it speaks about it
 _SPOKEN_ABOUT = re.compile(
     r"\b(?:words?|terms?|means?|meaning|called|phrase|characters?|letters?|symbol|written|spel(?:t|led)|pronounced|known as|palabra|mot|wort|heißt|bedeutet"
@@ -178,6 +179,8 @@ def _weight_in_latin(text: str, run: Run, glued: bool) -> float:
         inside = bool(_LOWER.match(before) and _LOWER.match(after))
         return 1.0 if inside or (run.script == "cyrillic" and size >= 2 and _LOWER.match(before)) else 0.5
     if run.script == "cyrillic" and size >= 3 and run.text.islower():
+        return 1.0
+    if run.script == "han" and size >= SENTENCE and len(CHINESE_GRAMMAR.findall(run.text)) >= 2:
         return 1.0
     if run.script == "han" and size >= 2 and sum(map(len, CHINESE_GRAMMAR.findall(run.text))) * 3 >= size:
         return 1.0

@@ -88,6 +88,12 @@ def only_simplified() -> frozenset[str]:
 
 
 @cache
+def not_japanese() -> frozenset[str]:
+    """Common Han characters of Chinese, simplified or traditional, that the first level of JIS X 0208 lacks: Japanese writes few of them."""
+    return only_simplified() | (_characters("big5", 0xA4, 0xC6) - _characters("euc_jp", 0xB0, 0xCF))
+
+
+@cache
 def hanja() -> frozenset[str]:
     """Han characters that Korean texts use (KS X 1001): others in a Korean text are Chinese or Japanese."""
     return _characters("euc_kr", 0xCA, 0xFD)
