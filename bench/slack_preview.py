@@ -108,15 +108,24 @@ def _block(block: dict[str, Any]) -> str:
     return f'<div class="section">{_mrkdwn(block["text"]["text"])}</div>'
 
 
+PICTURES = {"🔴": "#d0342c", "🟠": "#e8a317", "⚪": "#bbb"}  # drawn, as not every machine has a font with emoji
+
+
 def _decoded(text: str) -> str:
-    return html.escape(html.unescape(text))
+    return _drawn(html.escape(html.unescape(text)))
+
+
+def _drawn(text: str) -> str:
+    for picture, colour in PICTURES.items():
+        text = text.replace(picture, f'<span style="color: {colour}">●</span>')
+    return text.replace("✅", '<span style="color: #2e9e5b">✔</span>').replace("⛈", "⚡").replace("⬆️", "↑").replace("⚠️", "⚠")
 
 
 def _mrkdwn(text: str) -> str:
     text = re.sub(r"<(https?://[^|>]*)\|([^>]*)>", r'<a href="\1">\2</a>', text)
     text = re.sub(r"<(@|!subteam\^|#)([A-Z0-9]+)>", r'<span class="mention">@\2</span>', text)
     text = re.sub(r"`([^`\n]+)`", r"<code>\1</code>", text)
-    return re.sub(r"\*([^*\n]+)\*", r"<b>\1</b>", text)
+    return _drawn(re.sub(r"\*([^*\n]+)\*", r"<b>\1</b>", text))
 
 
 if __name__ == "__main__":

@@ -86,6 +86,7 @@ def of_slack(message: SlackMessage) -> list[tuple[str, str]]:
 def shape(text: str) -> dict[str, int]:
     """How often each mark stands in a text that mrkdwn reads."""
     outside = re.sub(r"`[^`\n]*`", "‹code›", OUR_LINK.sub("‹link›", text))
+    outside = re.sub(r"(?<=[^\W_])_(?=[^\W_])", "", outside)  # within a word it marks nothing
     return {mark: outside.count(mark) for mark in ("*", "_", "~", "`", "\n", "‹code›", "‹link›")}
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from detector import __version__
+from detector.findings import Finding
 from detector.incidents import Incident
 from detector.notify.base import Telling
 from detector.notify.slack_parts import (
@@ -20,7 +21,6 @@ from detector.notify.slack_parts import (
     context,
     cut,
     fields,
-    finding_line,
     fit,
     header,
     joined,
@@ -38,7 +38,7 @@ from detector.notify.wording import duration, say
 from detector.render.inert import plain
 from detector.render.numbers import percent
 
-SHOWN_FINDINGS, SHOWN_STORM = 6, 20
+SHOWN_RULES, SHOWN_SERIES, SHOWN_STORM = 6, 6, 20
 MENTIONED = frozenset({"fired", "reopened", "escalated", "reminder"})  # what an owner is called for
 _PERSON, _GROUP = re.compile(r"[UW][A-Z0-9]{5,}"), re.compile(r"S[A-Z0-9]{5,}")
 
@@ -56,8 +56,8 @@ def parent(telling: Telling, style: Style) -> SlackMessage:
     if incident.blind_since is not None and incident.open:
         blocks.append(section(f"⚠️ {say(language, 'blind', time=moment(incident.blind_since, style), why=inert(incident.blind_why, 200))}"))
     blocks.append(section(_sentence(incident, telling, style)))
-    pairs = [(say(language, "state"), _state(incident, style)), (say(language, "share"), share(finding, style))]
-    pairs += [(say(language, "window"), _period(incident, telling.at, style)), (say(language, "affected"), where(incident, style))]
+    pairs = [(say(language, "share"), share(finding, style)), (say(language, "affected"), where(incident, style))]
+    pairs += [(say(language, "window"), _period(incident, telling.at, style)), (say(language, "state"), _state(incident, style))]
     if finding.subtypes:
         pairs.append((say(language, "kinds"), ", ".join(f"{count:,} {inert(kind, 40)}" for kind, count in list(finding.subtypes.items())[:5])))
     if finding.also:
@@ -106,8 +106,7 @@ def reply(telling: Telling, style: Style) -> SlackMessage:
         text = say(language, "joined" if telling.kind == "merged" else telling.kind)
     if telling.kind not in ("escalated", "grew"):
         return SlackMessage(text, [section(text)])
-    shown = [section(finding_line(finding, style)) for finding in incident.findings[:SHOWN_FINDINGS]]
-    return SlackMessage(text, [section(text)], [{"color": colour(incident), "fallback": cut(text, 200), "blocks": fit(shown, style)}])
+    return SlackMessage(text, [section(text)], [{"color": colour(incident), "fallback": cut(text, 200), "blocks": fit(_by_rule(incident, style), style)}])
 
 
 def _message(head: str, text: str, incident: Incident, blocks: Blocks, style: Style) -> SlackMessage:
@@ -117,9 +116,7 @@ def _message(head: str, text: str, incident: Incident, blocks: Blocks, style: St
 def _details(telling: Telling, style: Style) -> Blocks:
     """Findings, slices, impact, first checks and request ids."""
     incident, language = telling.incident, style.language
-    blocks: Blocks = [section(finding_line(finding, style)) for finding in incident.findings[:SHOWN_FINDINGS]]
-    if len(incident.findings) > SHOWN_FINDINGS:
-        blocks.append(context(say(language, "more", count=len(incident.findings) - SHOWN_FINDINGS)))
+    blocks = _by_rule(incident, style)
     finding = incident.findings[0]
     slices = [
         "• "
@@ -146,6 +143,22 @@ def _details(telling: Telling, style: Style) -> Blocks:
     for request_id, excerpt in list(telling.excerpts.items())[:1]:
         shown = {"type": "text", "text": f"{plain(request_id, 60)}\n{plain(excerpt, 600)}"}  # rich text is literal: nothing in it is parsed
         blocks.append({"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [shown]}]})
+    return blocks
+
+
+def _by_rule(incident: Incident, style: Style) -> Blocks:
+    """A paragraph per rule: its title, and a line per series, most important first."""
+    rules: dict[str, list[Finding]] = {}
+    for finding in incident.findings:
+        rules.setdefault(finding.rule, []).append(finding)
+    blocks: Blocks = []
+    for findings in list(rules.values())[:SHOWN_RULES]:
+        lines = [f"• {series(finding)}: {share(finding, style)}" for finding in findings[:SHOWN_SERIES]]
+        if len(findings) > SHOWN_SERIES:
+            lines.append(say(style.language, "series", count=len(findings) - SHOWN_SERIES))
+        blocks.append(section(f"*{entities(findings[0].title)}*\n" + joined(lines, "\n", SECTION_LIMIT - 200, style)))
+    if len(rules) > SHOWN_RULES:
+        blocks.append(context(say(style.language, "more", count=len(rules) - SHOWN_RULES)))
     return blocks
 
 

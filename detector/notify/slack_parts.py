@@ -81,11 +81,6 @@ def series(finding: Finding) -> str:
     return " / ".join(inert(value, 60) for value in finding.labels.values() if value) or "—"
 
 
-def finding_line(finding: Finding, style: Style) -> str:
-    """Title, series and share of one finding."""
-    return cut(f"*{entities(finding.title)}*\n• {series(finding)}: {share(finding, style)}", SECTION_LIMIT)
-
-
 def where(incident: Incident, style: Style) -> str:
     """The series concerned: three by name, the rest by number; pods are counted where there are many."""
     names = list(dict.fromkeys(series(finding) for finding in incident.findings))
@@ -100,7 +95,7 @@ def trend(finding: Finding, style: Style) -> str:
     if not highest:
         return ""
     bars = "".join("·" if rate is None else BARS[min(len(BARS) - 1, int(rate / highest * (len(BARS) - 1) + 0.5))] for rate in rates)
-    return f"{bars} {say(style.language, 'up_to', rate=percent(highest))}"
+    return f"{bars} {say(style.language, 'up_to', rate=percent(highest).replace(' ', chr(0xA0)))}"
 
 
 def moment(at: float, style: Style) -> str:

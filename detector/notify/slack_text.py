@@ -12,8 +12,9 @@ from detector.render.inert import plain
 
 _ENTITIES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 # mrkdwn has no escape for its own marks; these look the same and mean nothing to it
-_MARKS = str.maketrans({"*": "∗", "_": "ˍ", "~": "∼", "`": "ʼ"})
+_MARKS = str.maketrans({"*": "∗", "~": "∼", "`": "ʼ"})
 _MENTION = str.maketrans({"@": "＠", "#": "＃"})  # bare @here and #channel stay text with verbatim, but not in every client's notification
+_UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")  # between letters or digits it marks nothing
 _EMOJI = re.compile(r":(?=[\w+'-]{1,60}(?::|$))")  # `:name:` is drawn as a picture, and the second colon may be ours; a colon between other things stays
 _DEFANG = (("http://", "http[:]//"), ("https://", "https[:]//"), ("ftp://", "ftp[:]//"), ("mailto:", "mailto[:]"), ("www.", "www[.]"))
 
@@ -25,7 +26,7 @@ def entities(text: str) -> str:
 
 def inert(text: object, limit: int = 150) -> str:
     """A string from a log for an mrkdwn or plain_text field: one line, no control or bidi characters, no marks, mentions or links. Cut before escaping."""
-    shown = _EMOJI.sub("∶", plain(text, limit).translate(_MARKS).translate(_MENTION))
+    shown = _EMOJI.sub("∶", _UNDERSCORE.sub("ˍ", plain(text, limit).translate(_MARKS).translate(_MENTION)))
     for live, dead in _DEFANG:
         shown = _replaced(shown, live, dead)
     if shown.lstrip().startswith(">"):

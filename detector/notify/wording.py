@@ -21,7 +21,7 @@ _WORDS: dict[str, dict[str, str]] = {
         "state": "State",
         "share": "Share",
         "affected": "Where",
-        "window": "Window",
+        "window": "When",
         "kinds": "Kinds",
         "also": "Also",
         "also_is": "{count} of them are {signal} too",
@@ -77,7 +77,7 @@ _WORDS: dict[str, dict[str, str]] = {
         "state": "상태",
         "share": "비율",
         "affected": "위치",
-        "window": "구간",
+        "window": "언제",
         "kinds": "종류",
         "also": "함께",
         "also_is": "이 중 {count}건은 {signal}에도 해당",
@@ -136,9 +136,9 @@ def duration(seconds: float, language: Language = "en") -> str:
     """`3 h 20 min`, `45 min`, `2 d 4 h`."""
     minutes = max(1, round(seconds / 60))
     days, hours, left = minutes // 1440, minutes // 60 % 24, minutes % 60
-    day, hour, minute = ("d", "h", "min") if language == "en" else ("일", "시간", "분")
+    day, hour, minute = (" d", " h", " min") if language == "en" else ("일", "시간", "분")
     if days:
-        return f"{days} {day}" + (f" {hours} {hour}" if hours else "")
+        return f"{days}{day}" + (f" {hours}{hour}" if hours else "")
     if hours:
-        return f"{hours} {hour}" + (f" {left} {minute}" if left else "")
-    return f"{left} {minute}"
+        return f"{hours}{hour}" + (f" {left}{minute}" if left else "")
+    return f"{left}{minute}"
