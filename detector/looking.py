@@ -22,7 +22,7 @@ PARTIAL = ("rule ", "signal ")  # how entries of `could_not` begin that blind so
 
 @dataclass
 class Looking:
-    """Looks at the configured log, once per call. `rules`: those of all groups; `log`: one line for stderr."""
+    """Looks at the configured log, once per call. `rules`: those of all groups; `log`: one line for stderr; `wait`: seconds to wait for another worker's run."""
 
     settings: Settings
     rules: Sequence[Rule]
@@ -31,6 +31,7 @@ class Looking:
     clock: Callable[[], float]
     log: Callable[[str], None]
     one_shot: bool = False
+    wait: float = 30.0
 
     def __post_init__(self) -> None:
         source = self.settings.source
@@ -41,7 +42,9 @@ class Looking:
     def run(self, group: Group) -> Run:
         """One run of one group. Raises StoreError: nothing was sent then."""
         elsewhere = frozenset(rule.id for rule in self.rules) - {rule.id for rule in group.rules}
-        run = run_once(lambda: self.report(group), group.rules, self.store, self.audience, self.clock, one_shot=self.one_shot, elsewhere=elsewhere)
+        run = run_once(
+            lambda: self.report(group), group.rules, self.store, self.audience, self.clock, one_shot=self.one_shot, wait=self.wait, elsewhere=elsewhere
+        )
         window = run.report.window
         if not run.skipped and window is not None and not any(entry.blocking and not entry.what.startswith(PARTIAL) for entry in run.report.could_not):
             # only now: had we died before the incidents were kept, the next run would have to look as far back as this one
