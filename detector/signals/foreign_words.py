@@ -31,6 +31,7 @@ SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,
 # Single Hanja that Korean newspapers use as words: countries, parties, before, late, new, female, big …
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
 SENTENCE = 6  # Han characters with two words of grammar among them: part of a sentence, whatever its topic
+WHOLE_SENTENCE = 8
 NEAR = 24  # characters around a word in which a text says that it speaks about it
 _SPOKEN_ABOUT = re.compile(
     r"\b(?:words?|terms?|means?|meaning|called|phrase|characters?|letters?|symbol|written|spel(?:t|led)|pronounced|known as|palabra|mot|wort|heißt|bedeutet"
@@ -101,12 +102,24 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
     line_start = text.rfind("\n", 0, run.start) + 1
     head = text[line_start : run.start]
     sentence = len(run.text) >= 4 and run.script in EAST and (len(CHINESE_GRAMMAR.findall(run.text)) >= 2 or _KOREAN_GRAMMAR.search(run.text) is not None)
+    sentence = sentence or _is_chinese_sentence(text, run)
     if (_LIST_BEFORE if sentence else _LABEL_BEFORE).search(head) or (_LABEL_AFTER.match(text, run.end) and not sentence):
         return False
     ends = " ,.!?，。！？" if sentence else " "
     near_before = before is not None and before.script in own and text[before.end : run.start].strip(ends) == ""
     near_after = after is not None and after.script in own and text[run.end : after.start].strip(" ") == ""
     return near_before or near_after
+
+
+def _is_chinese_sentence(text: str, run: Run) -> bool:
+    """A long run in simplified characters that a Chinese full stop ends: no name."""
+    return (
+        run.script == "han"
+        and len(run.text) >= WHOLE_SENTENCE
+        and text[run.end : run.end + 1] in ("。", "！", "？", "，")
+        and simplified_count(run.text) >= 2
+        and CHINESE_GRAMMAR.search(run.text) is not None
+    )
 
 
 def _evidence(text: str, glued: list[Run], between: list[Run], main: str, content: str, user_text: str | None) -> Switch | None:
@@ -180,7 +193,7 @@ def _weight_in_latin(text: str, run: Run, glued: bool) -> float:
         return 1.0 if inside or (run.script == "cyrillic" and size >= 2 and _LOWER.match(before)) else 0.5
     if run.script == "cyrillic" and size >= 3 and run.text.islower():
         return 1.0
-    if run.script == "han" and size >= SENTENCE and len(CHINESE_GRAMMAR.findall(run.text)) >= 2:
+    if run.script == "han" and ((size >= SENTENCE and len(CHINESE_GRAMMAR.findall(run.text)) >= 2) or _is_chinese_sentence(text, run)):
         return 1.0
     if run.script == "han" and size >= 2 and sum(map(len, CHINESE_GRAMMAR.findall(run.text))) * 3 >= size:
         return 1.0

@@ -42,7 +42,7 @@ def is_word_of_the_sentence(text: str, run: Run, *, glued: bool) -> bool:
         return False
     size = len(run.text)
     if glued:
-        return run.script == "han" and size >= 2 and _GLUED_BEFORE.search(before) is not None and _GLUED_AFTER.match(after) is not None
+        return run.script == "han" and _GLUED_BEFORE.search(before) is not None and _GLUED_AFTER.match(after) is not None
     if run.script == "cyrillic" and not run.text.islower():  # a name
         return False
     if not _LOWER_AFTER.match(after) or size < (2 if run.script in ("han", "kana", "hangul") else 3):
