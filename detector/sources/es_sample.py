@@ -11,6 +11,7 @@ from detector.formats.base import Document
 from detector.reading import Reader, ReadingOptions
 from detector.record import Record
 from detector.sources.base import Tally
+from detector.sources.joining_views import views
 
 Hit = Mapping[str, Any]
 _DEPTH = 24
@@ -73,9 +74,9 @@ def look(hits: Iterable[Hit], options: ReadingOptions) -> list[Looked]:
 
 
 def joined(looked: Iterable[Looked], options: ReadingOptions) -> bool:
-    """True when a format among these puts several documents together: then documents are no requests, and counting documents is no answer."""
+    """True when documents are no requests, and counting documents is no answer: a format puts several together, or several logs saw the same requests."""
     names = {name for one in looked for name in one.tally.formats}
-    return any(fmt.joiner is not None for fmt in options.asked() if fmt.name in names)
+    return len(views(names)) > 1 or any(fmt.joiner is not None for fmt in options.asked() if fmt.name in names)
 
 
 def _flatten(node: Any, prefix: str, leaves: dict[str, list[Any]], depth: int) -> None:
