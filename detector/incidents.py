@@ -47,8 +47,8 @@ class Incident:
 
     `id` never changes and holds no numbers or text of a log beyond a hash. `findings` are the latest of each rule and series. `since`: when its first
     rule began to fire; `fired_at`: when it went from pending to firing; `active_at`: last evaluation at which a rule fired; `clean_from`: since when its rules
-    are clean (None: not clean, or not known to be). `blind_since`: since when it can't be looked at. `total_flagged` counts flagged requests of
-    the whole incident as far as seen. `opened` counts how often it was opened.
+    are clean (None: not clean, or not known to be). `blind_since`: since when it can't be looked at. `peak_flagged`: most flagged requests in one window.
+    `opened` counts how often it began to fire.
     """
 
     id: str

@@ -198,8 +198,10 @@ def _sentence(incident: Incident, telling: Telling, style: Style) -> str:
 
 def _ended(incident: Incident, at: float, style: Style) -> str:
     """How long it lasted, its peak, and who closed it, if a person did."""
-    lasted = say(style.language, "resolved_line", duration=duration((incident.resolved_at or at) - incident.since, style.language))
-    text = f"{lasted} {say(style.language, 'total', flagged=f'{incident.peak_flagged:,}')}"
+    words = {"duration": duration(incident.active_at - incident.since, style.language), "time": moment(incident.active_at, style)}
+    text = f"{say(style.language, 'resolved_line', **words)} {say(style.language, 'total', flagged=f'{incident.peak_flagged:,}')}"
+    if incident.closed_by:
+        text = say(style.language, "closed_early", duration=duration(at - incident.since, style.language))
     return f"{text} {say(style.language, 'closed', who=_owner(incident.closed_by))}" if incident.closed_by else text
 
 
