@@ -179,3 +179,39 @@ def test_views_that_could_not_be_joined_are_told(tmp_path: Path) -> None:
     assert tally.notes[SEVERAL] == 2
     _, tally = _read(_log(tmp_path, engine, _producer("envoy").render(_answer("benign"))))
     assert SEVERAL not in tally.notes
+
+
+def _folder(tmp_path: Path, names: tuple[str, ...], answers: list[Answer]) -> Path:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    for name in names:
+        texts = [text for answer in answers if (text := _producer(name).render(answer)) is not None]
+        text = "".join(text.replace(tracers.SPAN, f"{number + 1:016x}") for number, text in enumerate(texts))
+        (folder / f"{name.replace(' ', '_')}.log").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("names", [("vllm_text", "envoy", "otel OTLP file"), ("litellm", "vllm_text"), ("kong", "openllmetry", "sglang_json")])
+def test_files_of_several_views_are_read_side_by_side(tmp_path: Path, names: tuple[str, ...]) -> None:
+    answers = [replace(_answer(("benign", "leak", "length", "loop")[number % 4]), name=f"n{number}") for number in range(400)]
+    files = Files([str(_folder(tmp_path, names, answers))], ReadingOptions())
+    tally = Tally()
+    records = [batch.record(row) for batch in files.batches(tally) for row in range(batch.size)]
+    assert sorted(str(record.request_id) for record in records) == sorted(answer.id for answer in answers)
+    assert tally.notes[JOINED] == 400 * (len(names) - 1)
+    assert SEVERAL not in tally.notes
+    assert all(record.timestamp is not None for record in records), "the gateway's time serves the engine's line"
+    assert {record.finish_reason for record in records} == {"stop", "length"}
+    assert files.partitions(4) == [files]
+
+
+def test_files_of_one_view_are_shared_out(tmp_path: Path) -> None:
+    files = Files([str(_folder(tmp_path, ("envoy", "litellm", "nginx"), [_answer("benign")]))], ReadingOptions())
+    assert len(files.partitions(3)) > 1
+    assert files.views == {}
+
+
+def test_every_document_is_given_where_that_is_asked(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, ("vllm_text", "envoy"), [_answer("benign")])
+    files = Files([str(folder)], ReadingOptions(keep_duplicates=True, in_order=True))
+    assert sum(batch.size for batch in files.batches(Tally())) == 2

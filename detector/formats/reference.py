@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from detector.formats.base import Format, formats
 from detector.sources.joining_views import HELD_RECORDS, HELD_SECONDS, RETRY_GAP_SECONDS
+from detector.sources.several_views import MOST_FILES
 
 HEAD = """\
 # Formats
@@ -21,7 +22,7 @@ Text that a log does not hold is *not captured*, never *empty*, and no signal ju
 VIEWS = f"""\
 ## One answer in several logs
 
-A request may stand in the engine's log, a gateway's and a tracer's. Within one read (one file, one index) records with the same request id from logs
+A request may stand in the engine's log, a gateway's and a tracer's. Records with the same request id from logs
 of different formats are one record; the API's prefixes (`chatcmpl-`, `cmpl-`) do not count. Two records of one format are never joined, because
 clients reuse ids.
 
@@ -31,9 +32,10 @@ clients reuse ids.
 | text | as the engine, but parsed text before text from before the reasoning parser, whoever logged it |
 | status, error, start, duration, time to the first token | gateway, then client and tracer, then engine: as the client saw them |
 
-A view waits for the others for {HELD_SECONDS:.0f} seconds of log time and {HELD_RECORDS:,} records at most, so memory is bounded. Across files nothing is
-joined: where two files hold the same requests, name one of them (`--source`, or `source.path`). Where a log has several views of a request without a
-common id, name the one to count with `--format-of` or `source.format`. `check` says so when logs of several views were read and none could be joined.
+A view waits for the others for {HELD_SECONDS:.0f} seconds of log time and {HELD_RECORDS:,} records at most, so memory is bounded. Files that see requests from
+several places are read side by side in one process (up to {MOST_FILES} files): those with times by time, those without in step with them, so they have to
+cover the same stretch. Where logs of several views share no id, the answers of each are counted, and `check` says so: name the one to count with
+`--source`, `--format-of` or `source.format`.
 
 A failed attempt that LiteLLM itself followed up (same trace id and prompt, begun within {RETRY_GAP_SECONDS:.0f} s of the failure) is no request of its own:
 the request is the last attempt, with its outcome, the start of the first, and the whole duration. Envoy, Kong, APISIX and nginx write one line per

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from detector.batch import Batch
 from detector.errors import SourceError
-from detector.formats.base import Document, Rejected
+from detector.formats.base import Document, Rejected, View
 from detector.formats.detect import Detector
 from detector.formats.values import decoded
 from detector.formats.wrapping import Peeler
@@ -36,6 +36,7 @@ class Files:
     Args:
         paths: files, folders (all files in them, hidden ones left out), globs, or `-` for standard input.
         rejected: told about every document that gave no record.
+        views: from where each file sees answers, where they have to be read side by side (`detector.sources.several_views`); found while planning.
     """
 
     paths: Sequence[str]
@@ -43,11 +44,15 @@ class Files:
     rejected: Callable[[Rejected], None] | None = None
     units: list[Unit] | None = None
     faults: list[CouldNot] = field(default_factory=list)
+    views: dict[str, View] = field(default_factory=dict)
 
     def batches(self, tally: Tally) -> Iterator[Batch]:
         """Every batch of these files. Raises SourceError when no path leads to a file."""
         units = self._planned()
         tally.could_not.extend(fault for fault in self.faults if fault not in tally.could_not)
+        if self.views:
+            yield from self._side_by_side(tally)
+            return
         before: tuple[str, int] = ("", 0)
         for unit in units:
             first_line = 1 if unit.start == 0 else before[1] if before[0] == unit.path else 1 + lines_before(unit.path, unit.start)
@@ -55,8 +60,21 @@ class Files:
             yield from reading.batches()
             before = (unit.path, reading.next_line)
 
+    def _side_by_side(self, tally: Tally) -> Iterator[Batch]:
+        from detector.sources.several_views import Stream, add_reading, side_by_side
+
+        tallies = [Tally() for _ in self.views]
+        readings = [UnitReading(Unit(path, sniff(path), 0), 1, self.options, own, self.rejected) for path, own in zip(self.views, tallies, strict=True)]
+        streams = [Stream(path, view, reading.batches()) for (path, view), reading in zip(self.views.items(), readings, strict=True)]
+        yield from side_by_side(streams, tally)
+        for own in tallies:
+            add_reading(tally, own)
+
     def partitions(self, jobs: int) -> list[Files]:
-        """At most `jobs` sources that read these files together; faults met while planning are told by the first."""
+        """At most `jobs` sources that read these files together; faults met while planning are told by the first. Files that have to be read side by
+        side are one source."""
+        if self._planned() and self.views:
+            return [self]
         found = [replace(self, units=share, faults=[]) for share in shares(self._planned(), jobs)]
         if not found:
             return [self]
@@ -68,7 +86,19 @@ class Files:
             self.units = []
             for path in expand(self.paths):
                 self.units.extend(_plan(path, self.options, self.faults))
+            self.views = self._several_views([unit.path for unit in self.units])
         return self.units
+
+    def _several_views(self, paths: Sequence[str]) -> dict[str, View]:
+        """From where each file sees answers, if they see them from several places; empty if not, or if every document is wanted as it stands."""
+        from detector.sources.several_views import MOST_FILES, view_of
+
+        names = list(dict.fromkeys(paths))
+        if self.options.keep_duplicates or self.options.in_order or self.options.only or STDIN in names or not 1 < len(names) <= MOST_FILES:
+            return {}
+        found = {name: view_of(name, self.options) if sniff(name) != "parquet" else None for name in names}
+        views = {view for view in found.values() if view not in (None, "client")}
+        return {name: view or "client" for name, view in found.items()} if len(views) > 1 else {}
 
 
 def expand(paths: Sequence[str]) -> list[str]:
