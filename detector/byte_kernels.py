@@ -10,8 +10,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from detector.kernel_start import without_linear_algebra
 from detector.marker_hints import MARKER_PAIR, ODD_PAIR, WIDE_PAIR
 
+without_linear_algebra()
 Bytes = NDArray[np.uint8]
 PAD = 128  # bytes after a joined buffer that kernels may read
 BLOCK = 64
