@@ -6,12 +6,13 @@ import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from typing import Any
 
 from tests.es_index import create
 from tests.nodes.nodes import Node
 
-START = 1_796_000_040.0
+START = 1_795_000_020.0  # a whole minute, in the past: ElastAlert2 waits for times that are still to come
 SECONDS = 2 * 86_400.0
 DEPLOYMENTS, MODELS = 25, 2
 _WORDS = "모델 서버 요청 답변 길이 시간 로그 분포 값은 이어서 가끔 먼저 보통 다음 사용자 문서 처리 결과 확인 설명".split()  # noqa: SIM905
@@ -46,7 +47,7 @@ def lines(count: int, seed: int = 1) -> Iterator[bytes]:
             "usage": {"prompt_tokens": 300, "completion_tokens": tokens, "total_tokens": 300 + tokens},
         }
         document = {
-            "@timestamp": int(at * 1000),
+            "@timestamp": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),  # as text: ElastAlert2 takes no other
             "id": f"log-{number:08d}",
             "deployment": f"deployment-{deployment:02d}",
             "pod": f"pod-{deployment:02d}-0",
@@ -65,7 +66,7 @@ def lines(count: int, seed: int = 1) -> Iterator[bytes]:
 
 def filled(node: Node, count: int) -> str:
     """The index of `count` documents; made when it is not there. Gives its name."""
-    index = f"llm-bench-v2-{count}"
+    index = f"llm-bench-v4-{count}"
     try:
         if node.ask("GET", f"/{index}/_count")["count"] == count:
             return index

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.es_index import drop_all
 from tests.nodes.nodes import SERVERS, Node, NodeMissingError, running
 
 REQUIRED = os.environ.get("DETECTOR_REQUIRE_NODES") == "1"  # set by .ci/run: a server that can't be had is a failure there, not a skip
@@ -40,6 +41,7 @@ def _node(name: str) -> Iterator[Node]:
     try:
         yield node
     finally:
+        drop_all()
         context.__exit__(None, None, None)
 
 

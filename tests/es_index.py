@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 from detector.sources.elasticsearch import ClusterSource
@@ -38,6 +40,22 @@ LACKING = {
 }
 
 
+_made: list[tuple[Node, str]] = []
+
+
+def own(name: str) -> str:
+    """An index name of this process's own: several may share a node."""
+    return f"{name}-{os.getpid()}"
+
+
+def drop_all() -> None:
+    """Delete every index that this process made."""
+    while _made:
+        node, index = _made.pop()
+        with suppress(OSError):
+            node.ask("DELETE", f"/{index}")
+
+
 def create(node: Node, index: str, properties: dict[str, Any]) -> None:
     """An empty index of one shard without replica. Raises OSError when the server refuses the mapping."""
     try:
@@ -46,6 +64,7 @@ def create(node: Node, index: str, properties: dict[str, Any]) -> None:
         if "404" not in str(error):
             raise
     settings = {"number_of_shards": 1, "number_of_replicas": 0, "index.mapping.total_fields.limit": 2000}
+    _made.append((node, index))
     node.ask("PUT", f"/{index}", {"settings": settings, "mappings": {"properties": properties}})
 
 

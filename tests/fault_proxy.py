@@ -121,7 +121,7 @@ def fault_proxy(target: str) -> Iterator[FaultProxy]:
                 back.join()
             self.close_connection = True
 
-        do_GET = do_POST = do_DELETE = do_HEAD = _serve  # noqa: N815  # names that the standard library asks for
+        do_GET = do_POST = do_PUT = do_DELETE = do_HEAD = _serve  # noqa: N815  # names that the standard library asks for
 
         def log_message(self, format: str, *args: object) -> None:
             pass

@@ -13,12 +13,12 @@ from detector.checkups.base import Asked, Line, examine_all
 from detector.cli import main
 from detector.config import load_settings
 from tests import fault_proxy as faults
-from tests.es_index import MAPPINGS, create, fill
+from tests.es_index import MAPPINGS, create, fill, own
 from tests.fault_proxy import fault_proxy
 from tests.llm_log import documents
 from tests.nodes.nodes import BLIND, READER, Node
 
-INDEX = "llm-doctor"
+INDEX = own("llm-doctor")
 COUNT = 300
 
 

@@ -18,13 +18,13 @@ from detector.sources.es_connection import Connection
 from detector.sources.es_counting import Cells, Key, minutes
 from detector.sources.es_paging import pages, within
 from tests import fault_proxy as faults
-from tests.es_index import MAPPINGS, WINDOW, create, fill
+from tests.es_index import MAPPINGS, WINDOW, create, fill, own
 from tests.fault_proxy import FaultProxy, fault_proxy
 from tests.llm_log import documents
 from tests.nodes.nodes import Node
 
 LOG = documents(240)
-INDEX = "llm-faults"
+INDEX = own("llm-faults")
 WANTED = {name: signals()[name] for name in ("length_cutoff", "request_failure", "think_leak")}
 
 

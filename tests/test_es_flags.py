@@ -11,12 +11,13 @@ import pytest
 from detector.observation import observe
 from detector.signals.base import SignalOptions, signals
 from detector.sources.es_flags import pipeline, template
-from tests.es_index import fill, source
+from tests.es_index import fill, own, source
 from tests.llm_log import documents
 from tests.nodes.nodes import Node
 
 DEPLOY = Path(__file__).parents[1] / "deploy" / "elasticsearch"
-INDEX = "llm-flags-1"
+INDEX = own("llm-flags")
+PIPELINE = own("llm-detector")
 LOG = documents(900, seed=5)
 WANTED = {name: signals()[name] for name in ("think_leak", "special_token_leak", "length_cutoff", "request_failure")}
 
@@ -29,15 +30,18 @@ def test_deployed_files_are_what_the_code_makes() -> None:
 @pytest.fixture
 def flagged(opensearch: Node) -> Iterator[Node]:
     """An index that the template made, filled through the pipeline."""
-    opensearch.ask("PUT", "/_ingest/pipeline/llm-detector", json.loads((DEPLOY / "ingest-pipeline.json").read_text()))
-    opensearch.ask("PUT", "/_index_template/llm-detector", json.loads((DEPLOY / "index-template.json").read_text()))
+    made = json.loads((DEPLOY / "index-template.json").read_text())
+    made["index_patterns"] = [INDEX]  # other tests' indices, perhaps of other processes, are left alone
+    made["template"]["settings"]["index.default_pipeline"] = PIPELINE
+    opensearch.ask("PUT", f"/_ingest/pipeline/{PIPELINE}", json.loads((DEPLOY / "ingest-pipeline.json").read_text()))
+    opensearch.ask("PUT", f"/_index_template/{PIPELINE}", made)
     try:
         assert fill(opensearch, INDEX, LOG) == []
         yield opensearch
     finally:
         opensearch.ask("DELETE", f"/{INDEX}")
-        opensearch.ask("DELETE", "/_index_template/llm-detector")
-        opensearch.ask("DELETE", "/_ingest/pipeline/llm-detector")
+        opensearch.ask("DELETE", f"/_index_template/{PIPELINE}")
+        opensearch.ask("DELETE", f"/_ingest/pipeline/{PIPELINE}")
 
 
 @pytest.mark.opensearch

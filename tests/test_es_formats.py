@@ -13,7 +13,7 @@ import pytest
 from detector.observation import Observation, observe
 from detector.signals.base import SignalOptions, signals
 from detector.sources.files import Files
-from tests.es_index import create, fill, source
+from tests.es_index import create, fill, own, source
 from tests.llm_log import documents
 from tests.nodes.nodes import Node
 
@@ -78,11 +78,11 @@ def test_equal_or_said(node: Node, shape: Callable[[Document], Document], counte
     path = tmp_path / "log.jsonl"
     path.write_text("".join(json.dumps(document, ensure_ascii=False) + "\n" for document in log), encoding="utf-8")
     by_file = observe(Files([str(path)]), signals(), SignalOptions())
-    create(node, "llm-formats", {"@timestamp": {"type": "date"}})
-    assert fill(node, "llm-formats", log) == []
-    everything = observe(source(node, "llm-formats"), signals(), SignalOptions())
+    create(node, own("llm-formats"), {"@timestamp": {"type": "date"}})
+    assert fill(node, own("llm-formats"), log) == []
+    everything = observe(source(node, own("llm-formats")), signals(), SignalOptions())
     assert list(everything.ledger.rows()) == list(by_file.ledger.rows())
-    few = observe(source(node, "llm-formats", read_at_most=200), signals(), SignalOptions())
+    few = observe(source(node, own("llm-formats"), read_at_most=200), signals(), SignalOptions())
     said = " ".join(entry.what for entry in few.tally.could_not)
     for name in signals():
         if name in counted:
@@ -115,10 +115,10 @@ def pairs(document: Document) -> list[Document]:
 def test_a_sample_of_joined_documents_keeps_them_together(node: Node) -> None:
     """Halves of answers must not be drawn one by one: whole stretches of time are read instead."""
     log = [event for document in documents(700) for event in pairs(document)]
-    create(node, "llm-pairs", {"@timestamp": {"type": "date"}})
-    assert fill(node, "llm-pairs", log) == []
-    whole = observe(source(node, "llm-pairs"), signals(), SignalOptions())
-    few = observe(source(node, "llm-pairs", read_at_most=500), signals(), SignalOptions())
+    create(node, own("llm-pairs"), {"@timestamp": {"type": "date"}})
+    assert fill(node, own("llm-pairs"), log) == []
+    whole = observe(source(node, own("llm-pairs")), signals(), SignalOptions())
+    few = observe(source(node, own("llm-pairs"), read_at_most=500), signals(), SignalOptions())
     assert whole.tally.requests == sum(event["type"].endswith("response") for event in log)
     assert any("several documents can make up one request" in entry.why for entry in few.tally.could_not)
     assert 0 < few.tally.documents < 900

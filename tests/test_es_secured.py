@@ -17,7 +17,7 @@ from detector.signals.base import SignalOptions, signals
 from detector.sources.elasticsearch import ClusterSource
 from detector.sources.es_cluster import Cluster, ClusterError, open_cluster
 from detector.sources.es_connection import Connection, authorization, connection, split_url
-from tests.es_index import MAPPINGS, WINDOW, create, fill
+from tests.es_index import MAPPINGS, WINDOW, create, fill, own
 from tests.fault_proxy import fault_proxy
 from tests.llm_log import documents
 from tests.nodes.nodes import ADMIN, BLIND, READER, Node
@@ -26,7 +26,8 @@ pytestmark = pytest.mark.elasticsearch9
 ROLES = Path(__file__).parent / "nodes" / "roles.yml"
 ROLE = Path(__file__).parents[1] / "deploy" / "elasticsearch" / "role.json"
 LOG = documents(400)
-INDEX = "llm-secured"
+INDEX = own("llm-secured")
+ELSEWHERE = own("other")
 WANTED = {name: signals()[name] for name in ("length_cutoff", "request_failure", "think_leak", "empty_content")}
 
 
@@ -44,7 +45,7 @@ def log(secured: Node) -> Node:
     """The node with a log and an index that the reader may not see."""
     create(secured, INDEX, MAPPINGS["text with keyword 256"])
     assert fill(secured, INDEX, LOG) == []
-    create(secured, "other-1", {})
+    create(secured, ELSEWHERE, {})
     return secured
 
 
@@ -74,7 +75,7 @@ def test_no_cluster_privilege_is_used(log: Node) -> None:
     assert cluster.version() is None
 
 
-@pytest.mark.parametrize("index", ["other-1", "other-1,llm-secured"])
+@pytest.mark.parametrize("index", [ELSEWHERE, f"{ELSEWHERE},{INDEX}"])
 def test_an_index_out_of_reach(log: Node, index: str) -> None:
     with pytest.raises(ClusterError) as caught:
         observe(ClusterSource(lambda: _open(log, index), window=WINDOW), WANTED, SignalOptions())

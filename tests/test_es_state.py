@@ -12,7 +12,7 @@ from detector.observation import observe
 from detector.signals.base import SignalOptions, signals
 from detector.sources.es_state import MOST_WINDOWS, late_minutes, settles, unread
 from detector.window import MINUTE, Window
-from tests.es_index import WINDOW, create, fill, reach, source
+from tests.es_index import WINDOW, create, fill, own, reach, source
 from tests.llm_log import START, documents
 from tests.nodes.nodes import Node
 
@@ -44,7 +44,7 @@ def test_settled_is_what_lies_before_the_lag() -> None:
 
 def test_a_second_run_reads_only_new_and_late_minutes(node: Node) -> None:
     """Two runs with a kept ledger give what one run over everything gives, and the second asks for little."""
-    index = "llm-state"
+    index = own("llm-state")
     log = documents(600)
     late = log[:100:10]
     early = [document for document in log if document not in late]
@@ -76,17 +76,17 @@ def test_a_second_run_reads_only_new_and_late_minutes(node: Node) -> None:
 
 
 def test_without_a_field_of_receipt_no_minute_is_late(node: Node) -> None:
-    create(node, "llm-state", {"@timestamp": {"type": "date"}})
-    assert fill(node, "llm-state", documents(10)) == []
-    cluster = reach(node, "llm-state")
-    assert late_minutes(cluster, source(node, "llm-state").fields, "@timestamp", WINDOW, START) == set()
+    create(node, own("llm-state"), {"@timestamp": {"type": "date"}})
+    assert fill(node, own("llm-state"), documents(10)) == []
+    cluster = reach(node, own("llm-state"))
+    assert late_minutes(cluster, source(node, own("llm-state")).fields, "@timestamp", WINDOW, START) == set()
 
 
 HOSTILE = ('x" OR *:*', "*", "a:b AND (c)", "</script>", "{{_source}}", "모델/긴 이름 ", "\\", "..", "_all", "${jndi:x}", "'; DROP TABLE")
 
 
 def test_names_of_series_are_only_ever_values(node: Node) -> None:
-    index = "llm-hostile"
+    index = own("llm-hostile")
     log = documents(330)
     for number, document in enumerate(log):
         document["deployment"] = HOSTILE[number % len(HOSTILE)]

@@ -12,7 +12,7 @@ import pytest
 from detector.observation import Observation, observe
 from detector.signals.base import SignalOptions, signals
 from detector.sources.files import Files
-from tests.es_index import LACKING, MAPPINGS, create, fill, source
+from tests.es_index import LACKING, MAPPINGS, create, fill, own, source
 from tests.llm_log import documents
 from tests.nodes.nodes import Node
 
@@ -49,7 +49,7 @@ def _rows(seen: Observation, name: str) -> list[tuple[object, ...]]:
 
 @pytest.mark.parametrize("mapping", MAPPINGS)
 def test_equal_or_said(node: Node, mapping: str, by_file: Observation, tmp_path: Path) -> None:
-    index = f"llm-table-{list(MAPPINGS).index(mapping)}"
+    index = own(f"llm-table-{list(MAPPINGS).index(mapping)}")
     if mapping in LACKING[node.flavour]:
         with pytest.raises(OSError, match="400"):
             create(node, index, MAPPINGS[mapping])

@@ -18,8 +18,8 @@ Hit = dict[str, Any]
 # What engines write for machines only; it can be many times the text. Everything else may be needed to read a document's format.
 EXCLUDED = ("*logprobs", "*token_ids", "*output_ids", "*input_ids", "*.embedding", "*.embeddings", "*prompt_embeds", "*routed_experts")
 PAGE_BYTES = 8 << 20  # one page of answers in memory, on both sides
-SMALLEST_PAGE, LARGEST_PAGE = 50, 2000
-FIRST_PAGE = 500
+SMALLEST_PAGE, LARGEST_PAGE = 50, 5000
+FIRST_PAGE = 1000
 _EXPIRED = frozenset({"search_context_missing_exception", "point_in_time_not_found_exception"})
 REOPENED = 3  # times that a view may expire before something must be wrong
 
