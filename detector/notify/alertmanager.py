@@ -34,6 +34,7 @@ class AlertmanagerReceiver:
     clock: Callable[[], float]
     name: str = "alertmanager"
     kinds: frozenset[str] = frozenset(KINDS) - {"storm", "reminder"}  # grouping and reminding are Alertmanager's own business
+    silent: frozenset[str] = frozenset()
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send the alert; sending it twice is what Alertmanager expects, so doubt needs no look-up."""

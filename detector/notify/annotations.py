@@ -25,6 +25,7 @@ class AnnotationReceiver:
     token: str
     name: str = "grafana"
     kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "resolved", "merged"})
+    silent: frozenset[str] = frozenset()
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Draw or extend the incident's region."""

@@ -94,10 +94,12 @@ class Receiver(Protocol):
     """Somewhere that incidents are told.
 
     `name` is stable (it is part of the outbox's key). `kinds` are the kinds it wants to hear; `still` among them makes every run say that an incident goes on.
+    `silent`: those of them that wake nobody where the incident is known, such as an edit: they are told under a silence too.
     """
 
     name: str
     kinds: frozenset[str]
+    silent: frozenset[str]
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Deliver one telling; returns where the incident's parent message now stands (kept for the next call), or None.

@@ -47,7 +47,12 @@ def decide(
     open_ones = list(still)
     for receiver in receivers:
         known = {} if told is None else told.get(receiver.name, {})
-        mine = [change for change in changes if receiver.name in routes(change.incident).receivers and _is_wanted(change, silences, now)]
+        mine = [
+            change
+            for change in changes
+            if receiver.name in routes(change.incident).receivers
+            and (_is_wanted(change, silences, now) or (change.notify and change.kind in receiver.silent and _knows(known, change.incident)))
+        ]
         if told is not None:
             changed = {change.incident.id for change in mine if change.kind not in ("updated", "reminder", "seen_again")}
             late = [_late(incident, known) for incident in open_ones if incident.id not in changed and receiver.name in routes(incident).receivers]
@@ -83,6 +88,11 @@ def decide(
                     telling = Telling("still", "it goes on", now, incident, links(incident), owner=routes(incident).owner)
                     found.append(Decision(_key("still", now, incident.id), receiver.name, telling))
     return found
+
+
+def _knows(known: Mapping[str, Told], incident: Incident) -> bool:
+    told = known.get(incident.id)
+    return told is not None and told.opened == incident.opened
 
 
 def _late(incident: Incident, known: Mapping[str, Told]) -> Change | None:

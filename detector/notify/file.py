@@ -27,6 +27,7 @@ class FileReceiver:
     format: Literal["text", "markdown", "json"] = "text"
     name: str = "file"
     kinds: frozenset[str] = frozenset(KINDS) - {"still", "updated"}
+    silent: frozenset[str] = frozenset()
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Write one message, as one write. Raises NotifyError."""

@@ -26,6 +26,7 @@ class IndexReceiver:
     index: str
     name: str = "index"
     kinds: frozenset[str] = frozenset(KINDS) - {"still", "storm"}
+    silent: frozenset[str] = frozenset()
     _cluster: Cluster | None = None
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:

@@ -23,6 +23,7 @@ class PagerDutyReceiver:
     url: str = "https://events.pagerduty.com/v2/enqueue"
     name: str = "pagerduty"
     kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "resolved", "merged"})
+    silent: frozenset[str] = frozenset()
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send one event. The dedup key makes repeating harmless."""

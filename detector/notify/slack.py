@@ -64,6 +64,7 @@ class SlackReceiver:
     style: Style = Style()
     name: str = "slack"
     kinds: frozenset[str] = frozenset(KINDS) - {"still"}
+    silent: frozenset[str] = frozenset({"updated"})
     timeout: float = 15
     _last_posts: dict[str, float] = field(default_factory=dict)
     _client: WebClient = field(init=False, repr=False)

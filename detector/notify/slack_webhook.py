@@ -38,6 +38,7 @@ class SlackWebhookReceiver:
     style: Style = field(default_factory=Style)
     name: str = "slack"
     kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "reminder", "blind", "resolved", "merged", "storm"})
+    silent: frozenset[str] = frozenset()
     _last_post: float | None = None
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:

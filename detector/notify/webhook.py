@@ -32,6 +32,7 @@ class WebhookReceiver:
     clock: Callable[[], float]
     name: str = "webhook"
     kinds: frozenset[str] = frozenset(KINDS) - {"still"}
+    silent: frozenset[str] = frozenset()
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send one change. A repeated delivery carries the same key; the receiver is asked to drop it."""

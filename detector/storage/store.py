@@ -186,6 +186,15 @@ class Store:
         with self.transaction() as connection:
             return [_message(row) for row in connection.execute(query)]
 
+    def drop(self, receiver: str, by: str, now: float) -> int:
+        """Give up what waits for a receiver, on a person's word; how many messages that were."""
+        with self.transaction() as connection:
+            chosen = (tables.messages.c.receiver == receiver, tables.messages.c.state == "waiting")
+            count = connection.execute(sa.update(tables.messages).where(*chosen).values(state="dropped", error=f"dropped by {plain(by)}")).rowcount
+            if count:
+                _note(connection, now, by, "drop", receiver, f"{count} messages")
+        return int(count)
+
     def mark(self, message_id: int, state: str, *, now: float, error: str | None = None, next_at: float | None = None, attempted: bool = True) -> None:
         """Record what became of a message: `sent`, `waiting` (try again at `next_at`), `dropped` or `failed`."""
         values: dict[str, Any] = {"state": state, "error": error}
