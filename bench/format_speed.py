@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -18,9 +19,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from detector.reading import ReadingOptions
 from detector.sources.base import Tally
 from detector.sources.files import Files
+from tests.producers import gateways, tracers
+from tests.producers.answers import Answer, Choice, Producer
 
 WORDS = "the tide turns at noon so we load the barge before it and wait for the pilot who knows the channel and its lights better than we do".split()  # noqa: SIM905
 START = 1795996800
@@ -106,6 +111,16 @@ def nginx(number: int, text: str) -> list[str]:
     return [json.dumps({**named, "request_time": "1.5", "upstream_addr": "10.0.0.1:8000", "upstream_status": "200", "http_user_agent": "x"})]
 
 
+def rendered(producer: Producer) -> Callable[[int, str], list[str]]:
+    """The answer as the tests render it for this producer, with ids of its own."""
+
+    def made(number: int, text: str) -> list[str]:
+        log = producer.render(Answer(f"n{number}", (Choice(text, "stop"),))) or ""
+        return log.replace(tracers.SPAN, f"{number + 1:016x}").replace('"c-1"', f'"c-{number}"').splitlines()
+
+    return made
+
+
 LOGS: dict[str, Callable[[int, str], list[str]]] = {
     "envelope": envelope,
     "openai": lambda number, text: [json.dumps(body(number, text))],
@@ -117,6 +132,7 @@ LOGS: dict[str, Callable[[int, str], list[str]]] = {
     "openai in hits": hits,
     "batch": batch,
     "nginx": nginx,
+    **{producer.name or producer.format: rendered(producer) for producer in (*gateways.PRODUCERS, *tracers.PRODUCERS) if producer.format != "nginx"},
 }
 
 
