@@ -139,6 +139,8 @@ class OpenSearchWire:
         except errors.SSLError as error:
             raise WireError("tls", detail=_why(error)) from error
         except errors.ConnectionError as error:
+            if isinstance(error.info, UnicodeDecodeError):  # an answer that was cut inside a character, which the client takes for a broken connection
+                raise WireError("not_json") from error
             raise WireError("connection", detail=_why(error)) from error
         except errors.TransportError as error:
             status = error.status_code if isinstance(error.status_code, int) else 0
