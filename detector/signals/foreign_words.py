@@ -103,11 +103,19 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
     head = text[line_start : run.start]
     sentence = len(run.text) >= 4 and run.script in EAST and (len(CHINESE_GRAMMAR.findall(run.text)) >= 2 or _KOREAN_GRAMMAR.search(run.text) is not None)
     sentence = sentence or _is_chinese_sentence(text, run)
-    if (_LIST_BEFORE if sentence else _LABEL_BEFORE).search(head) or (_LABEL_AFTER.match(text, run.end) and not sentence):
+    goes_on = (  # a list would go on with a comma, or have begun with another foreign word
+        "han" in own
+        and before is not None
+        and before.script in own
+        and after is not None
+        and after.script in own
+        and not text[run.end : after.start].strip(" ")
+    )
+    if (_LIST_BEFORE if sentence or goes_on else _LABEL_BEFORE).search(head) or (_LABEL_AFTER.match(text, run.end) and not sentence):
         return False
     ends = " ,.!?，。！？" if sentence else " "
     near_before = before is not None and before.script in own and text[before.end : run.start].strip(ends) == ""
-    near_after = after is not None and after.script in own and text[run.end : after.start].strip(" ") == ""
+    near_after = goes_on or (after is not None and after.script in own and text[run.end : after.start].strip(" ") == "")
     return near_before or near_after
 
 

@@ -32,7 +32,7 @@ from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
 from detector.signals.language_switch import language_switch, may_differ
 from detector.signals.mojibake import mojibake
 from detector.signals.raw_tokens import raw_tokens
-from detector.signals.required_json import REQUIRED, json_fault
+from detector.signals.required_json import REQUIRED, endless_number, json_fault
 
 _REPLACED = re.compile("\ufffd+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -71,7 +71,7 @@ def judge(record: Record, options: SignalOptions) -> Flag | None:
         found = _raw_tokens(head) or _wrong_encoding(head) or _wrong_language(record, head)
     if found is None and record.response_format in REQUIRED:
         fault = json_fault(record)
-        found = ("invalid_json", fault) if fault else None
+        found = ("invalid_json", fault) if fault else ("endless_number", f"{len(content)} characters of digits alone") if endless_number(record) else None
     return Flag(*found) if found else None
 
 
@@ -167,6 +167,7 @@ SIGNAL = Signal(
         "other_language": "the answer is in another language than the question",
         "scrambled_text": "tokens in disorder: stuttering characters, blanks inside words",
         "invalid_json": "JSON was required and does not parse",
+        "endless_number": "JSON was required and a number without end came",
     },
     needs=("content",),
     observable=observable,

@@ -22,6 +22,7 @@ _EAST = re.compile(f"[{_HAN}{_HANGUL}]")
 _SPACED = re.compile(f"[{_HAN}] +(?=[{_HAN}])")
 SPACED_SHARE = 0.25
 STUTTER_KINDS = 4
+SOUP_PIECES = 4
 HANGUL_SHARE, HAN_SHARE = 0.12, 0.3
 ACCENTED_LETTERS = 1  # of an answer: without one it is taken for English
 LONGEST_QUESTION = 600  # characters; longer ones carry documents in languages of their own
@@ -36,6 +37,8 @@ _CONNECTORS = frozenset("和与或及到至在为是从把用成的转比跟也�
 def language_switch(content: str, user_text: str | None) -> Switch | None:
     """The first rule that finds a switch of language or script, or scrambled tokens, in an answer. Never raises."""
     text = prose_of.prose(content)
+    if len(SOUP.findall(content)) >= SOUP_PIECES:  # its brackets enclose nothing
+        text = prose_of.without_code(content)
     found = runs(text)
     count = letters(found)
     if sum(count.values()) < FEWEST_LETTERS:

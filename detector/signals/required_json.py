@@ -12,6 +12,19 @@ REQUIRED = frozenset({"json_object", "json_schema", "json"})
 _WRAPPED = re.compile(r"^\s*<(?:\w*:?)think(?:ing)?>.*?</(?:\w*:?)think(?:ing)?>|<[|｜][^<>\n]{1,40}[|｜]>|</?s>", re.DOTALL)
 _OPENS = re.compile(r"<\w*:?think|\[THINK\]|◁think▷|</\w*:?think", re.IGNORECASE)
 
+_ENDLESS_NUMBER = re.compile(r"\s*[\[{]?\s*-?\d[\d.]{64,}\s*\Z")
+
+
+def endless_number(record: Record) -> bool:
+    """An answer of digits alone that its cap cut off: a schema that allows anything lets a number go on for ever (vllm-project/vllm#52011)."""
+    return (
+        record.response_format in REQUIRED
+        and record.finish_reason == "length"
+        and record.content_state == "present"
+        and record.content is not None
+        and _ENDLESS_NUMBER.match(record.content) is not None
+    )
+
 
 def json_fault(record: Record) -> str | None:
     """Why the content is no JSON although the request demanded it; None where it is, where nothing was demanded, or where it was cut off. Never raises."""
