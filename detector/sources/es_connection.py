@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 from urllib.parse import unquote, urlsplit
-from urllib.request import getproxies_environment, proxy_bypass_environment
+from urllib.request import getproxies_environment, proxy_bypass
 
 from detector.errors import ConfigError
 from detector.secrets import Secrets
@@ -76,7 +76,7 @@ class Connection:
             return None
         if self.proxy:
             return self.proxy
-        return None if proxy_bypass_environment(host) else getproxies_environment().get(parts.scheme)
+        return None if proxy_bypass(host) else getproxies_environment().get(parts.scheme)
 
 
 def _is_loopback(host: str) -> bool:
