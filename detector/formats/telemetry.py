@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC
+from functools import cache
 from typing import Any
 
 from detector.formats.paths import get, otlp_attributes, otlp_value
@@ -130,7 +131,7 @@ def telemetry(body: Mapping[str, Any]) -> Telemetry:
     found.body = _body(body)
     found.start, found.end = _start(body), _end(body)
     found.duration = _duration(body, found)
-    code = get(body, "status.code", "status.status_code", "StatusCode", "TraceStatus", "statusCode", "event.outcome")
+    code = _at(body, "status.code", "status.status_code", "StatusCode", "TraceStatus", "statusCode", "event.outcome")
     if code is None and isinstance(body.get("status_code"), str):  # Phoenix
         code = body["status_code"]
     found.failed = str(code).rpartition(".")[2].strip().lower() in _FAILED or given.get("otel_status_code") == "ERROR" or flag(given.get("error")) is True
@@ -157,17 +158,35 @@ def _unpacked(value: Any) -> Any:
     return value if isinstance(value, dict) else {}
 
 
+@cache
+def _beginnings(paths: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Each path with every name at the top of a document under which it can begin."""
+    return tuple((path, tuple(".".join(path.split(".")[:number]) for number in range(1, path.count(".") + 2))) for path in paths)
+
+
+def _at(body: Mapping[str, Any], *paths: str) -> Any:
+    """`paths.get` for a whole document: paths that no name at its top begins are passed over at once."""
+    for path, names in _beginnings(paths):
+        for name in names:
+            if name in body:
+                found = get(body, path)
+                if found is not None:
+                    return found
+                break
+    return None
+
+
 def _word(body: Mapping[str, Any], *paths: str) -> str | None:
-    value = get(body, *paths)
+    value = _at(body, *paths)
     return value if isinstance(value, str) and value else None
 
 
 def _trace_id(body: Mapping[str, Any]) -> str | None:
-    return _hex(get(body, "trace_id", "traceId", "trace.id", "TraceId", "traceID", "context.trace_id"))
+    return _hex(_at(body, "trace_id", "traceId", "trace.id", "TraceId", "traceID", "context.trace_id"))
 
 
 def _span_id(body: Mapping[str, Any]) -> str | None:
-    return _hex(get(body, "span_id", "spanId", "span.id", "SpanId", "spanID", "context.span_id", "transaction.id"))
+    return _hex(_at(body, "span_id", "spanId", "span.id", "SpanId", "spanID", "context.span_id", "transaction.id"))
 
 
 def _hex(value: Any) -> str | None:
@@ -182,7 +201,7 @@ def _hex(value: Any) -> str | None:
 
 def _body(body: Mapping[str, Any]) -> Any:
     for path in ("body.structured", "body_structured", "body.text", "body_text", "body.value", "body", "Body", "message"):
-        value = decoded(get(body, path))
+        value = decoded(_at(body, path))
         if isinstance(value, dict) and any(key.endswith("Value") for key in value) and len(value) == 1:
             value = decoded(otlp_value(value))
         if value not in (None, {}, ""):
@@ -234,10 +253,10 @@ def _end(body: Mapping[str, Any]) -> float | None:
 def _duration(body: Mapping[str, Any], found: Telemetry) -> float | None:
     if found.start is not None and found.end is not None and found.end >= found.start:
         return found.end - found.start
-    micro = get(body, "span.duration.us", "transaction.duration.us", "duration.us")
+    micro = _at(body, "span.duration.us", "transaction.duration.us", "duration.us")
     if micro is not None:
         return seconds(micro, "us")
-    nano = get(body, "event.duration")
+    nano = _at(body, "event.duration")
     if nano is not None:
         return seconds(nano, "ns")
     for key, unit in (("duration_ms", "ms"), ("durationMs", "ms"), ("latency_ms", "ms"), ("duration_nano", "ns"), ("durationNano", "ns")):
@@ -252,7 +271,7 @@ def _duration(body: Mapping[str, Any], found: Telemetry) -> float | None:
 
 
 def _events(body: Mapping[str, Any]) -> Iterator[SpanEvent]:
-    listed = decoded(get(body, "events", "Events", "logs"))
+    listed = decoded(_at(body, "events", "Events", "logs"))
     if isinstance(listed, dict):  # mode none: event name → {attribute …, time}
         listed = [{"name": name, **(inner if isinstance(inner, dict) else {})} for name, inner in listed.items()]
     for event in listed if isinstance(listed, list) else ():
