@@ -32,12 +32,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.answers import envelope, leak  # noqa: E402  # the path above
+from tests.answers import envelope  # noqa: E402  # the path above
 from tests.nodes.nodes import running  # noqa: E402
 from tests.servers.slack import CHANNEL, TOKEN, Workspace, slack  # noqa: E402
 
 EVERY = 10  # seconds between runs
 RATE = 5  # answers a second
+LEAK = "So I should add it up.\n</think>\n\nThe crates are due at noon."
 FAULTS = ("429", "500", "500stored", "lost", "html", "timeout", "429long")
 METRIC = re.compile(r"^(\w+)(?:\{([^}]*)\})? (\S+)$", re.MULTILINE)
 RULE = """\
@@ -229,7 +230,7 @@ def soak(minutes: float, source: str, folder: Path, base_url: str, workspace: Wo
             for _ in range(RATE):
                 number += 1
                 rows.append(envelope(number, moment, deployment=f"dep-{number % 8}"))
-            rows += [leak(number * 1000 + k, moment, deployment=name) for k, name in enumerate(leaking)]
+            rows += [envelope(number * 1000 + k, moment, deployment=name, content=LEAK) for k, name in enumerate(leaking)]
             log.write(rows)
             if elapsed < total - 120 and dice.random() < 1 / 25:
                 fault = dice.choice(FAULTS[:-1] if elapsed > total - 700 else FAULTS)

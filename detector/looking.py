@@ -22,7 +22,7 @@ PARTIAL = ("rule ", "signal ")  # how entries of `could_not` begin that blind so
 
 @dataclass
 class Looking:
-    """Looks at the configured log, once per call. `rules`: those of all groups; `log`: one line for stderr; `wait`: seconds to wait for another worker's run."""
+    """Looks at the configured log, once per call. `rules`: those of all groups; `log`: one line for stderr; `wait`: seconds for another's run to end."""
 
     settings: Settings
     rules: Sequence[Rule]

@@ -38,34 +38,39 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldI
     """Every key that holds a value, as a dotted path (`<name>` for a key of the user's choice, `[]` for each entry of a list), with its field."""
     for name, field in model.model_fields.items():
         path = f"{prefix}{field.alias or name}"
-        inner, below = _model_in(field.annotation)
+        inner, below = model_in(field.annotation)
         if inner is None:
             yield path, field
         else:
             yield from keys(inner, f"{path}{below}.")
 
 
-def _model_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
+def model_in(annotation: Any) -> tuple[type[BaseModel] | None, str]:
     """The section that a field holds, and what stands in its path for a name of the user's choice or the entries of a list."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, ""
     for inner in get_args(annotation):
-        found, _ = _model_in(inner)
+        found, _ = model_in(inner)
         if found is not None:
             return found, {dict: ".<name>", tuple: "[]"}.get(get_origin(annotation), "")
     return None, ""
 
 
+def default_text(field: FieldInfo) -> str:
+    """A field's default as it would be written; empty when there is none."""
+    value = None if field.is_required() else field.get_default(call_default_factory=True)
+    if value is None or value in ((), {}):
+        return ""
+    if DURATION in field.metadata:
+        size, unit = next((size, unit) for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")) if value % size == 0)
+        return f"{value / size:g}{unit}"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required in its section"
-    value = field.get_default(call_default_factory=True)
-    if value is None or value in ((), {}):
-        return "–"
-    if DURATION in field.metadata:
-        size, unit = next((size, unit) for size, unit in ((86400, "d"), (3600, "h"), (60, "m"), (1, "s")) if value % size == 0)
-        return f"`{value / size:g}{unit}`"
-    return f"`{str(value).lower() if isinstance(value, bool) else value}`"
+    return f"`{text}`" if (text := default_text(field)) else "–"
 
 
 if __name__ == "__main__":
