@@ -11,14 +11,14 @@ import re
 _CHINESE = (
     r"중국|베이징|상하이|한자|한문|대만|홍콩|성어|간체|번체|병음|논어|한시|당시|chin(?:a\b|es|ois)|mandarin|cantones|"
     r"hanzi|hanja|pinyin|taiwan|hong ?kong|beijing|peking|shanghai|shenzhen|guangzhou|sichuan|"
-    r"\bcjk|кита|иероглиф|"
+    r"\bcjk|\bhsk\b|кита|иероглиф|"
     r"tiếng trung|trung quốc|จีน|चीन|صين|中国|中國|中文|汉语|漢語|汉字|漢字|简体|簡体|繁体|繁體|拼音|台湾|香港"
 )
 _JAPANESE = (
-    r"일본|가타카나|히라가나|도쿄|교토|오사카|japan|japon|nippon|tokyo|kyoto|osaka|kanji|"
+    r"일본|jlpt|가타카나|히라가나|도쿄|교토|오사카|japan|japon|nippon|tokyo|kyoto|osaka|kanji|"
     r"hiragana|katakana|\bkana\b|япон|tiếng nhật|ญี่ปุ่น|जापान|يابان|日本|日语|日語|日文|かな|カナ|假名|仮名|平假|片假"
 )
-_KOREAN = r"한국어|한글|국어|korea|corea|corée|seoul|busan|hangul|hangeul|коре|tiếng hàn|เกาหลี|कोरिया|كوري|韩|韓|朝鲜|朝鮮|谚文|ハングル"
+_KOREAN = r"topik|한국어|한글|국어|korea|corea|corée|seoul|busan|hangul|hangeul|коре|tiếng hàn|เกาหลี|कोरिया|كوري|韩|韓|朝鲜|朝鮮|谚文|ハングル"
 TOPICS: dict[str, re.Pattern[str]] = {
     name: re.compile(words, re.IGNORECASE)
     for name, words in {
@@ -35,7 +35,7 @@ TOPICS: dict[str, re.Pattern[str]] = {
 _OTHER = re.compile(r"언어|language|sprache|langue|idioma|语言|語言|言語|язык|ภาษา|भाषा|لغة|alphabet|script|unicode", re.IGNORECASE)
 # The text is a translation, a lesson or a list of languages, whatever the script.
 MANY = re.compile(
-    r"번역|통역|다국어|외국어|단어장|어휘|발음|어원|자모|유니코드|translat|übersetz|tradu[cz]|multiling|bilingual|vocabular|pronounc|etymolog|transliterat|romani[sz]|"
+    r"부사|형용사|품사|문법|\badverb|\badjective|grammar|语法|語法|文法|副词|副詞|번역|통역|다국어|외국어|단어장|어휘|발음|어원|자모|유니코드|translat|übersetz|tradu[cz]|multiling|bilingual|vocabular|pronounc|etymolog|transliterat|romani[sz]|"
     r"翻译|翻譯|翻訳|通訳|多语|多語|多言語|外语|外国語|发音|発音|词汇|単語|词源|語源|перев[оеё]|многоязы|dịch|แปล|अनुवाद|ترجم|"
     r"in (?:several|many|different|various|other|all) languages|"
     r"unicode|U\+[0-9A-F]{4}|character (?:set|encoding)|code ?points?|인코딩|编码|文字コード|homoglyph",

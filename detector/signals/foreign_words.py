@@ -18,10 +18,11 @@ from detector.signals.scripts import JAPANESE_KANA_SHARE, SCRIPTS, Run, hanja, o
 EAST = frozenset({"han", "kana", "hangul"})
 # Characters of grammar: with them a run of Han is a sentence or an adverb, without them it may be a name.
 CHINESE_GRAMMAR = re.compile(
-    "然后|接下来|因为|因為|所以|如果|虽然|但是|而且|或者|需要|应该|可以|我们|你们|他们|非常|进行|通过|对于|以及|已经|不是|还有|没有|沒有|什么|怎么|并且|最后|首先|不会|都是|一个|这个|这些|"
+    "然后|但是|因此|另外|此外|由于|由於|为了|為了|例如|尽管|即使|于是|接下来|因为|因為|所以|如果|虽然|而且|或者|需要|应该|可以|我们|你们|他们|非常|进行|通过|对于|以及|已经|不是|还有|没有|沒有|什么|怎么|并且|最后|首先|不会|都是|一个|这个|这些|"
     "[的了是很也就都吗呢吧们這們嗎麼您她它你我他把被让]"
 )
 _KOREAN_GRAMMAR = re.compile("(?:[을를은는이가에의와과도로만]|니다|하는|하고|해서|에서|으로|입니|했다|한다|하게|하여|된|들|어요|아요|세요)$")
+_JAPANESE_GRAMMAR = re.compile("^(?:それから|しかし|そして|または|ただし|なので|だから)$|(?:です|ます|ました|ません|ください|ので|ながら)$")
 _LABEL_BEFORE = re.compile(r"(?:^|[:：=→⇒|/·•—–~>#@\t-]|[,、，;；])[ \t*_]*$", re.MULTILINE)
 _LIST_BEFORE = re.compile(r"(?:^|[:：=→⇒|/·•—–~>#@\t-])[ \t*_]*$", re.MULTILINE)
 _LABEL_AFTER = re.compile(r"[ \t*_]*(?:[:：=→⇒|/—–(（\ue002]|[,、，])")
@@ -102,7 +103,7 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
     line_start = text.rfind("\n", 0, run.start) + 1
     head = text[line_start : run.start]
     sentence = len(run.text) >= 4 and run.script in EAST and (len(CHINESE_GRAMMAR.findall(run.text)) >= 2 or _KOREAN_GRAMMAR.search(run.text) is not None)
-    sentence = sentence or _is_chinese_sentence(text, run)
+    sentence = sentence or _is_chinese_sentence(text, run) or (len(run.text) >= 2 and CHINESE_GRAMMAR.fullmatch(run.text) is not None)
     goes_on = (  # a list would go on with a comma, or have begun with another foreign word
         "han" in own
         and before is not None
@@ -167,6 +168,8 @@ def _weight_in_korean(text: str, run: Run, glued: bool) -> float:
         alien = any(character not in hanja() for character in run.text)
         if not alien and (size == 1 or set(run.text) <= _NEWSPAPER):
             return 0.0
+        if size >= 2 and sum(map(len, CHINESE_GRAMMAR.findall(run.text))) * 3 >= 2 * size:
+            return 1.0
         if alien:
             return 1.0 if size >= 2 else 0.5
         return 1.0 if glued else 0.5
@@ -199,7 +202,7 @@ def _weight_in_latin(text: str, run: Run, glued: bool) -> float:
         before, after = text[run.start - 1 : run.start], text[run.end : run.end + 1]
         inside = bool(_LOWER.match(before) and _LOWER.match(after))
         return 1.0 if inside or (run.script == "cyrillic" and size >= 2 and _LOWER.match(before)) else 0.5
-    if run.script == "cyrillic" and size >= 3 and run.text.islower():
+    if (run.script == "cyrillic" and size >= 3 and run.text.islower()) or (run.script == "kana" and _JAPANESE_GRAMMAR.search(run.text)):
         return 1.0
     if run.script == "han" and ((size >= SENTENCE and len(CHINESE_GRAMMAR.findall(run.text)) >= 2) or _is_chinese_sentence(text, run)):
         return 1.0

@@ -15,7 +15,7 @@ from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, letters, local_lang
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
 QUESTION_LETTERS = 12
-ANSWER_LETTERS = 45  # 15 characters of an East Asian language
+ANSWER_LETTERS = 30  # 10 characters of an East Asian language
 _HAN, _HANGUL = SCRIPTS["han"], SCRIPTS["hangul"]
 _STUTTER = re.compile(f"([{_HAN}{_HANGUL}]{{1,3}})[ ,]?\\1")
 _EAST = re.compile(f"[{_HAN}{_HANGUL}]")
