@@ -15,7 +15,7 @@ from detector.formats.wrapping_lines import raw_documents
 from detector.record import Record
 from detector.signals.base import SignalOptions, signals
 from tests.producers import engines, gateways, tracers
-from tests.producers.answers import ANSWERS, NEEDS, Answer, Producer
+from tests.producers.answers import ANSWERS, NEEDS, Answer, Choice, Producer
 
 PRODUCERS: tuple[Producer, ...] = (*engines.PRODUCERS, *gateways.PRODUCERS, *tracers.PRODUCERS)
 CARRIED = [(producer, answer) for producer in PRODUCERS for answer in ANSWERS if producer.render(answer) is not None]
@@ -66,6 +66,23 @@ def _visible(producer: Producer, answer: Answer, place: int) -> list[str]:
         return []
     wanted = [label for label in answer.choices[place].labels if NEEDS[label] <= producer.columns or label in producer.shows]
     return sorted(label for label in wanted if not (producer.raw and label == "think_leak"))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"gate": 4,  "open": true}', '[{"gate": 4}, {"gate": 5}]', "[1, 2, 3]", '"noon"', "[see the map]", '{"gate": [4, 5', "null", "\u00a0at noon "]
+)
+def test_an_answer_that_looks_like_json_stays_as_it_was(text: str) -> None:
+    answer = Answer("json", (Choice(text, "stop"),))
+    different = []
+    for producer in PRODUCERS:
+        log = producer.render(answer)
+        if log is None or "content" not in producer.columns:
+            continue
+        records, _ = read(log)
+        found = [(record.content, record.content_state) for record in records]
+        if found != [(text, "present")]:
+            different.append((producer.name or producer.format, found))
+    assert different == []
 
 
 def labels(record: Record) -> list[str]:

@@ -147,11 +147,11 @@ def _kept(value: Any) -> tuple[Any, bool]:
 def _of_text(body: Mapping[str, Any], summary: Mapping[str, Any], known: Mapping[str, Any]) -> Record:
     columns: dict[str, Any] = {}
     spoken = decoded(body.get("llm_response_text"))
-    if isinstance(spoken, dict):
+    if isinstance(spoken, dict) and ("content" in spoken or not isinstance(body.get("llm_response_text"), str)):
         stated_text(columns, "content", spoken.get("content"))
         stated_text(columns, "reasoning", spoken.get("reasoning_content", spoken.get("reasoning")))
     else:
-        stated_text(columns, "content", spoken)
+        stated_text(columns, "content", body.get("llm_response_text"))
     if columns.get("content_state") == "empty" and flag(summary.get("has_tool_calls")):
         columns["content_state"] = "not_captured"  # a tool call, whose text was not what was recorded
     if columns.get("content_state") not in (None, "not_captured"):

@@ -19,9 +19,10 @@ COMPLETION = "gen_ai.content.completion"
 
 def choice_text(body: Mapping[str, Any]) -> dict[str, Any]:
     """Text and tool calls of a choice event. A message without content and calls was not captured."""
-    message = decoded(body.get("message"))
-    if isinstance(message, str):
-        message = {"content": message}
+    raw = body.get("message")
+    message = decoded(raw)
+    if isinstance(raw, str) and not (isinstance(message, dict) and message.keys() & {"role", "content", "parts", "tool_calls"}):
+        message = {"content": raw}
     if not isinstance(message, dict):
         message = {key: decoded(body[key]) for key in ("content", "tool_calls", "reasoning") if key in body}
     if isinstance(body.get("tool_calls"), list) and "tool_calls" not in message:
@@ -44,11 +45,13 @@ def span_messages(call: Telemetry) -> Messages | None:
     if of_events:
         return _of_span_events(of_events)
     for name in ("gen_ai_completion", "gen_ai_response_text", "gen_ai_response_content"):
-        value = decoded(call.attributes.get(name))
-        if isinstance(value, (list, dict)) and value:
+        raw = call.attributes.get(name)
+        value = decoded(raw)
+        turns = value if isinstance(value, list) else [value]
+        if turns and all(isinstance(turn, dict) and turn.keys() & {"role", "content", "parts", "tool_calls"} for turn in turns):
             return output_messages({"gen_ai_output_messages": value})
-        if isinstance(value, str):
-            return Messages([turn_columns({"content": value})], [None])
+        if isinstance(raw, str):
+            return Messages([turn_columns({"content": raw})], [None])
     return None
 
 

@@ -74,10 +74,22 @@ def turn_columns(turn: Mapping[str, Any]) -> dict[str, Any]:
             return {"content_state": "not_captured"}
     if isinstance(parts, list):
         return message_columns({"content": [_part(part) for part in parts if isinstance(part, (dict, str))]})
-    plain = {key: decoded(value) if key in ("content", "tool_calls", "function_call") else value for key, value in turn.items()}
+    plain = {key: decoded(value) if key in ("tool_calls", "function_call") else value for key, value in turn.items()}
+    plain["content"] = typed_parts(plain["content"]) if "content" in plain else None
+    if "content" not in turn:
+        del plain["content"]
     if isinstance(plain.get("content"), dict) and "type" not in plain["content"]:
         plain["content"] = compact(plain["content"])  # an answer that is a JSON object
     return message_columns(plain)
+
+
+def typed_parts(content: Any) -> Any:
+    """Typed parts that an instrumentation wrote as JSON into the text; any other text is the answer itself, be it JSON or not."""
+    if isinstance(content, str) and content.lstrip()[:1] == "[":
+        parts = decoded(content)
+        if isinstance(parts, list) and parts and all(isinstance(part, dict) and "type" in part for part in parts):
+            return parts
+    return content
 
 
 def _part(part: Any) -> Any:

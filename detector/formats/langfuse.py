@@ -25,6 +25,7 @@ from detector.record import Record
 
 _TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
 _STARTS = ("startTime", "start_time")
+_MESSAGE_KEYS = frozenset(("role", "content", "tool_calls", "parts", "reasoning_content", "choices", "generations"))
 _REASONS = (
     "finish_reason",
     "finishReason",
@@ -136,8 +137,8 @@ def _output(observation: Mapping[str, Any]) -> tuple[Any, bool]:
     output = decoded(observation.get("output"))
     if isinstance(output, str) and output.lstrip()[:1] in ("{", "["):
         whole = repaired(output)
-        if isinstance(whole, (dict, list)) and whole:
-            return whole, True
+        if _are_messages(whole if isinstance(whole, list) else [whole]):
+            return whole, True  # what is no message is the answer's own text, cut or not
     return output, False
 
 
@@ -159,9 +160,19 @@ def _messages(output: Any, observation: Mapping[str, Any], *, failed: bool) -> M
             return Messages([turn_columns(found)], [raw])
         if isinstance(output.get("completion"), str):
             return Messages([turn_columns({"content": output["completion"]})], [output.get("finish_reason")])
-        return Messages([turn_columns({"content": compact(output)})], [None])
-    listed = output_messages({"gen_ai_output_messages": output}) if isinstance(output, list) and any(isinstance(entry, dict) for entry in output) else None
-    return listed if listed is not None else Messages([turn_columns({"content": compact(output)})], [None])
+        return Messages([turn_columns({"content": _verbatim(output, observation)})], [None])
+    listed = output_messages({"gen_ai_output_messages": output}) if isinstance(output, list) and _are_messages(output) else None
+    return listed if listed is not None else Messages([turn_columns({"content": _verbatim(output, observation)})], [None])
+
+
+def _are_messages(turns: list[Any]) -> bool:
+    return bool(turns) and all(isinstance(turn, dict) and turn.keys() & _MESSAGE_KEYS for turn in turns)
+
+
+def _verbatim(output: Any, observation: Mapping[str, Any]) -> str:
+    """The answer's text as it was logged: it may be JSON by itself."""
+    raw = observation.get("output")
+    return raw if isinstance(raw, str) else compact(output)
 
 
 def _generations(generations: list[Any]) -> Messages:

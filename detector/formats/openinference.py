@@ -73,7 +73,7 @@ def _records(call: Telemetry, envelope: Mapping[str, Any]) -> list[Record]:
             return records(base, messages, _reasons(call, len(messages)))
     if of_body:
         return of_body
-    return records(base, [_plain(output, call)], _reasons(call, 1))
+    return records(base, [_plain(output, call.first("output_value"), call)], _reasons(call, 1))
 
 
 def _mark(record: Record) -> None:
@@ -94,14 +94,14 @@ def _joined(record: Record, columns: Mapping[str, Any]) -> Record:
     return record
 
 
-def _plain(output: Any, call: Telemetry) -> dict[str, Any]:
+def _plain(output: Any, raw: Any, call: Telemetry) -> dict[str, Any]:
     """An answer without message attributes: the text of `output.value`, if it is one."""
     if output is None or text(call.first("output_mime_type")) == "application/json":
         message = output.get("message", output) if isinstance(output, dict) else None
         if isinstance(message, dict) and ("content" in message or "tool_calls" in message):
             return turn_columns(message)
         return {}
-    return turn_columns({"content": output if isinstance(output, str) else compact(output)})
+    return turn_columns({"content": raw if isinstance(raw, str) else compact(output)})
 
 
 def _reasons(call: Telemetry, size: int) -> list[Any]:
