@@ -17,7 +17,7 @@ without_linear_algebra()
 Bytes = NDArray[np.uint8]
 PAD = 128  # bytes after a joined buffer that kernels may read
 BLOCK = 64
-MARKER, ODD, NON_ASCII, BLANK = 1, 2, 4, 8
+MARKER, ODD, NON_ASCII, BLANK, START = 1, 2, 4, 8, 16
 
 _INVISIBLE = np.array(
     # code points that show nothing (Unicode Default_Ignorable_Code_Point and Zs, and the blank braille pattern)
@@ -140,7 +140,7 @@ def describe(
     start_words: NDArray[np.uint64],
     start_masks: NDArray[np.uint64],
 ) -> NDArray[np.uint8]:
-    """Bits MARKER, ODD, NON_ASCII, BLANK of every row of a joined buffer; the other arguments are a `marker_hints.Hints`."""
+    """Bits MARKER, ODD, NON_ASCII, BLANK, START of every row of a joined buffer; the other arguments are a `marker_hints.Hints`."""
     rows = len(starts) - 1
     result = np.zeros(rows, np.uint8)
     for row in range(rows):
@@ -156,7 +156,7 @@ def describe(
             head = _word_within(buffer, at, end)
             for place in range(len(start_words)):
                 if head & start_masks[place] == start_words[place]:
-                    bits |= np.uint8(MARKER)
+                    bits |= np.uint8(START)
         at = begin
         while at < end:
             found = _pairs_in_block(buffer, np.uint64(at), pairs)

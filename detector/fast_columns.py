@@ -136,9 +136,9 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
         "latency_seconds": [_latency(row) for row in rows],
         "doc_index": [path] * size,
         "doc_id": Lazy(lines, str),
-        "last_role": Lazy(range(size), lambda row: talks[row][0]),
-        "user_text": Lazy(range(size), lambda row: talks[row][1]),
-        "system_text": Lazy(range(size), lambda row: talks[row][2]),
+        "last_role": Lazy(range(size), talks.last_role),
+        "user_text": Lazy(range(size), talks.user_text),
+        "system_text": Lazy(range(size), talks.system_text),
     }
     columns.update({name: Lazy(rows, make) for name, make in _SELDOM.items()})
     seldom: dict[str, list[Any]] = {
@@ -235,18 +235,6 @@ def _thinking(options: Any) -> bool | None:
     return asked
 
 
-class _Talks(dict[int, tuple[str | None, str | None, str | None]]):
-    """Row -> last role, user's text and system's text of its conversation, each read once and only when it is asked for."""
-
-    def __init__(self, raw: Sequence[msgspec.Raw]) -> None:
-        super().__init__()
-        self._raw = raw
-
-    def __missing__(self, row: int) -> tuple[str | None, str | None, str | None]:
-        self[row] = found = _talk(self._raw[row])
-        return found
-
-
 class _Turn(msgspec.Struct, gc=False):
     role: str
     content: str
@@ -255,19 +243,46 @@ class _Turn(msgspec.Struct, gc=False):
 _TURNS = msgspec.json.Decoder(list[_Turn])
 
 
-def _talk(raw: msgspec.Raw) -> tuple[str | None, str | None, str | None]:
-    """Last role, text of the last user turn, texts of system and developer turns, as `openai_request` reads them."""
-    try:
-        turns = _TURNS.decode(raw)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        turns = []
-    if not turns:  # contents in parts, tool turns without text, no list at all …
-        held = bytes(raw)
-        request = {"messages": decoded(held)} if held else {}
-        return (*conversation(request), system_text(request))
-    user = next((turn.content for turn in reversed(turns) if turn.role == "user"), None)
-    system = "\n".join(turn.content for turn in turns if turn.content and turn.role in ("system", "developer"))
-    return turns[-1].role, user, system or None
+class _Talks(dict[int, list[_Turn] | tuple[str | None, str | None, str | None]]):
+    """Row -> its conversation's turns, read once and only when asked for; where their contents are no texts, what `openai_request` makes of them."""
+
+    def __init__(self, raw: Sequence[msgspec.Raw]) -> None:
+        super().__init__()
+        self._raw = raw
+
+    def __missing__(self, row: int) -> list[_Turn] | tuple[str | None, str | None, str | None]:
+        found: list[_Turn] | tuple[str | None, str | None, str | None]
+        try:
+            found = _TURNS.decode(self._raw[row])
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            found = []
+        if not found:  # contents in parts, tool turns without text, no list at all …
+            held = bytes(self._raw[row])
+            request = {"messages": decoded(held)} if held else {}
+            found = (*conversation(request), system_text(request))
+        self[row] = found
+        return found
+
+    def last_role(self, row: int) -> str | None:
+        turns = self[row]
+        return turns[0] if turns.__class__ is tuple else turns[-1].role  # type: ignore[union-attr]
+
+    def user_text(self, row: int) -> str | None:
+        """Text of the last user turn."""
+        turns = self[row]
+        if turns.__class__ is tuple:
+            return turns[1]
+        for turn in reversed(turns):
+            if turn.role == "user":  # type: ignore[union-attr]
+                return turn.content  # type: ignore[union-attr]
+        return None
+
+    def system_text(self, row: int) -> str | None:
+        """Texts of system and developer turns."""
+        turns = self[row]
+        if turns.__class__ is tuple:
+            return turns[2]
+        return "\n".join(turn.content for turn in turns if turn.content and turn.role in ("system", "developer")) or None  # type: ignore[union-attr]
 
 
 def _times(metrics: Any) -> tuple[float | None, float | None, float | None]:

@@ -24,6 +24,6 @@ def without_linear_algebra() -> None:
     except ImportError:
         return
     else:
-        numba.np.arraymath.ensure_blas = look
+        numba.np.arraymath.ensure_blas = look  # type: ignore[attr-defined]
     finally:
         linalg.ensure_blas = look

@@ -1,7 +1,7 @@
 """Literals that can begin a marker, compiled with the signs of garbage into tables for the byte kernel.
 
-The literals come from `detector.signals.markers.HINTS` (one table names every marker family). A literal matches anywhere in a text; one that starts with
-`^` matches only at the text's beginning, after white space. Literals are compared by at most their first `WIDTH` bytes.
+The literals come from `detector.signals.markers` (one table names every marker family): `HINTS` match anywhere in a text; `STARTS`, here with `^` before them,
+only at the text's beginning, after what shows nothing. Literals are compared by at most their first `WIDTH` bytes.
 
 The kernel ORs `pairs[b[i], b[i + 1]]` over a block: one look-up per byte, no branch. A block without a set bit holds neither a literal nor anything odd. A
 literal's *anchor* is its rarest pair of neighbouring bytes, so that few blocks of ordinary text hold one.
@@ -86,9 +86,11 @@ def _anchor(literal: bytes) -> int:
 @cache
 def compile_hints(literals: tuple[str, ...] | None = None) -> Hints:
     """Compiles literals of at least two bytes (default: the table of marker families)."""
-    chosen: tuple[str, ...] = tuple(importlib.import_module("detector.signals.markers").HINTS) if literals is None else literals
-    inside = {literal.encode()[:WIDTH] for literal in chosen if not literal.startswith("^")}
-    starts = sorted({literal[1:].encode()[:WIDTH] for literal in chosen if literal.startswith("^")})
+    if literals is None:
+        markers = importlib.import_module("detector.signals.markers")
+        literals = (*markers.HINTS, *(f"^{start}" for start in markers.STARTS))
+    inside = {literal.encode()[:WIDTH] for literal in literals if not literal.startswith("^")}
+    starts = sorted({literal[1:].encode()[:WIDTH] for literal in literals if literal.startswith("^")})
     if any(len(literal) < 2 for literal in (*inside, *starts)):
         raise ValueError("a hint needs at least two bytes")
     ordered = sorted(inside, key=lambda literal: (literal[_anchor(literal) :][:2], literal))

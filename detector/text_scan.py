@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detector.byte_kernels import BLANK, MARKER, NON_ASCII, ODD, PAD, describe
+from detector.byte_kernels import BLANK, MARKER, NON_ASCII, ODD, PAD, START, describe
 from detector.loop_gate import suspicious_rows
 from detector.loops import thread_workspace
 from detector.marker_hints import Hints, compile_hints
@@ -29,12 +29,14 @@ CHUNK_ROWS = 128  # at 2 KB an answer a quarter of a megabyte: stays in the seco
 class TextFeatures:
     """One boolean per row.
 
-    `marker`: content, reasoning, tool arguments or function names hold a byte sequence that begins a known marker. `odd`: content or reasoning holds
+    `marker`: content, reasoning, tool arguments or function names hold a byte sequence that begins a known marker. `start`: content or reasoning begins, after
+    what shows nothing, with the first bytes of one of `markers.STARTS`. `odd`: content or reasoning holds
     U+FFFD, control or C1 characters, a pair that looks like mojibake, invisible characters, tokenizer marks or private-use characters. `non_ascii`: content or
     reasoning holds a character beyond ASCII. `blank`: content is None or has no visible character. `loop`: content or reasoning may loop.
     """
 
     marker: NDArray[np.bool_]
+    start: NDArray[np.bool_]
     odd: NDArray[np.bool_]
     non_ascii: NDArray[np.bool_]
     blank: NDArray[np.bool_]
@@ -54,7 +56,8 @@ def scan(batch: Batch) -> TextFeatures:
     for name in ("tool_arguments", "tool_calls"):
         if name in batch.columns:
             _walk_lists(batch.column(name), bits, hints)
-    return TextFeatures(marker=(bits & MARKER) != 0, odd=(bits & ODD) != 0, non_ascii=(bits & NON_ASCII) != 0, blank=(bits & BLANK) != 0, loop=loop)
+    marker, start, odd, non_ascii, blank = ((bits & bit) != 0 for bit in (MARKER, START, ODD, NON_ASCII, BLANK))
+    return TextFeatures(marker=marker, start=start, odd=odd, non_ascii=non_ascii, blank=blank, loop=loop)
 
 
 def joined(texts: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

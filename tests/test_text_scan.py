@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from detector.batch import Batch
 from detector.marker_hints import compile_hints
 from detector.record import Record
-from detector.signals.markers import HINTS
+from detector.signals.markers import HINTS, STARTS
 from detector.text_scan import CHUNK_ROWS, scan
 
 ORDINARY = "The quick brown fox jumps over the lazy dog; see [1] and (2).\n- item: 3 < 4\n"
@@ -22,26 +22,29 @@ ORDINARY = "The quick brown fox jumps over the lazy dog; see [1] and (2).\n- ite
 
 def one(**columns: object) -> dict[str, bool]:
     found = scan(Batch.from_records([Record(**columns)]))  # type: ignore[arg-type]
-    return {name: bool(getattr(found, name)[0]) for name in ("marker", "odd", "non_ascii", "blank", "loop")}
+    return {name: bool(getattr(found, name)[0]) for name in ("marker", "start", "odd", "non_ascii", "blank", "loop")}
 
 
 @pytest.mark.parametrize("literal", HINTS)
 def test_every_literal_is_hinted(literal: str) -> None:
-    text = literal.removeprefix("^")
-    at_start = literal.startswith("^")
+    assert one(content=literal)["marker"]
+    assert one(content=" \n" + literal + " and more")["marker"]
+    assert one(reasoning=literal)["marker"]
+    for before in range(60, 68):  # across the edges of the kernel's blocks
+        assert one(content="x" * before + literal)["marker"]
+    assert one(tool_calls=("f",), tool_arguments=("{}" + literal,))["marker"]
+    assert one(tool_calls=("f" + literal,), tool_arguments=("{}",))["marker"]
 
-    assert one(content=text)["marker"]
-    assert one(content=" \n" + text + " and more")["marker"]
-    assert one(reasoning=text)["marker"]
-    if not at_start:
-        for before in range(60, 68):  # across the edges of the kernel's blocks
-            assert one(content="x" * before + text)["marker"]
-        assert one(tool_calls=("f",), tool_arguments=("{}" + text,))["marker"]
-        assert one(tool_calls=("f" + text,), tool_arguments=("{}",))["marker"]
+
+@pytest.mark.parametrize("literal", STARTS)
+@pytest.mark.parametrize("before", ["", " \n", "\x1c\u2003\u3000"])
+def test_every_beginning_is_hinted(literal: str, before: str) -> None:
+    assert one(content=before + literal + " and more")["start"]
+    assert not one(content="x" + literal)["start"]
 
 
 def test_ordinary_text_is_not_hinted() -> None:
-    assert one(content=ORDINARY * 3) == {"marker": False, "odd": False, "non_ascii": False, "blank": False, "loop": False}
+    assert one(content=ORDINARY * 3) == {"marker": False, "start": False, "odd": False, "non_ascii": False, "blank": False, "loop": False}
 
 
 @pytest.mark.parametrize(
@@ -104,7 +107,7 @@ def test_rows_do_not_influence_each_other(texts: list[str | None], shuffler: obj
     shuffled = scan(Batch(len(texts), {"content": [texts[place] for place in order]}))
     alone = [scan(Batch(1, {"content": [text]})) for text in texts]
 
-    for name in ("marker", "odd", "non_ascii", "blank", "loop"):
+    for name in ("marker", "start", "odd", "non_ascii", "blank", "loop"):
         values = getattr(together, name)
         assert values.dtype == np.bool_
         assert values.shape == (len(texts),)
@@ -115,14 +118,11 @@ def test_rows_do_not_influence_each_other(texts: list[str | None], shuffler: obj
 @settings(max_examples=60, deadline=None)
 @given(st.text(alphabet=st.one_of(st.characters(), st.sampled_from("<|>[]/thinkTHINK_:-")), max_size=150))
 def test_marker_hint_is_exactly_the_presence_of_a_literal(text: str) -> None:
-    lead = text.lstrip("".join(map(chr, range(33))))
+    data = text.encode("utf-8", "surrogatepass")
 
-    def held(literal: str) -> bool:
-        data = literal.encode()[:8] if not literal.startswith("^") else b""
-        return data in text.encode("utf-8", "surrogatepass") if data else lead.startswith(literal[1:9])
-
-    if any(map(held, HINTS)):
-        assert one(content=text)["marker"]
+    assert one(content=text)["marker"] == any(literal.encode()[:8] in data for literal in HINTS)
+    if text.lstrip().startswith(STARTS):
+        assert one(content=text)["start"]
 
 
 def test_a_hint_never_spans_two_rows() -> None:

@@ -74,7 +74,7 @@ class Metrics(Struct, gc=False, kw_only=True):
 class Response(Struct, gc=False, kw_only=True):
     object: Literal["chat.completion"]
     choices: Annotated[list[Choice], Meta(min_length=1, max_length=1)]
-    id: Annotated[str, Meta(pattern="^(?!cmpl-)")] | None = None  # a chat answer with cmpl- is Triton's, whose reasons are not to be believed
+    id: Text = None  # a chat answer with cmpl- is Triton's, whose reasons are not to be believed: `detector.fast_path` leaves it to the general path
     created: Epoch | None = None
     model: Text = None
     usage: Usage | None = None

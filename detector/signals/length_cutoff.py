@@ -28,6 +28,8 @@ import json
 import re
 from collections.abc import Iterable
 
+import orjson
+
 from detector.batch import Batch
 from detector.record import Record
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
@@ -218,13 +220,25 @@ def _reason(record: Record, subtype: str, *, inferred: bool) -> str:
 
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
-    """Rows with reason `length`, rows at their cap, and rows with tool calls."""
+    """Rows with reason `length`, rows at their cap, and rows with tool calls whose arguments are no JSON."""
     reasons, caps, used, calls = (batch.column(name) for name in ("finish_reason", "max_tokens", "completion_tokens", "tool_calls"))
+    arguments = batch.column("tool_arguments")
     return [
         row
         for row, (reason, cap, tokens, called) in enumerate(zip(reasons, caps, used, calls, strict=True))
-        if reason == "length" or (cap is not None and tokens is not None and tokens >= cap) or (called and reason == "tool_calls")
+        if reason == "length"
+        or (cap is not None and tokens is not None and tokens >= cap)
+        or (called and reason == "tool_calls" and not all(map(_is_json, arguments[row] or ())))
     ]
+
+
+def _is_json(text: str) -> bool:
+    """Cheaper than `_ends_open`, which is False of every such text."""
+    try:
+        orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 SIGNAL = Signal(

@@ -96,7 +96,7 @@ MARKERS: tuple[Marker, ...] = (
 )  # fmt: skip
 
 # What the byte scan looks for: literals of at most eight bytes, anywhere in a text. They begin with bytes that are rare in prose, because each place that
-# such a byte stands at is compared; beginnings of the whole text are `STARTS`, which `think_leak` and `special_token_leak` look at themselves.
+# such a byte stands at is compared; beginnings of the whole text are `STARTS`, which `think_leak` and `special_token_leak` look at once more.
 HINTS: tuple[str, ...] = (
     *("<|", "<｜", "</|", "</｜", "|>", "◁", "▷", "＜", "k>", "THINK]", "[|", "✿", "_functio", "/think>", "/thinkin"),
     *("<think", "<Think", "<THINK", "</think", "</Think", "</THINK", "< think", "< Think", "</ think", "< /think", "</ Think", "<  think"),

@@ -187,13 +187,14 @@ def _flag(subtype: str, leaks: list[Hit], where: str) -> Flag:
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     """Rows whose text can begin a marker (byte scan), rows whose tools could have been called in text, rows with a configured token."""
-    found = {row for row, hinted in enumerate(batch.text.marker.tolist()) if hinted}
+    found = set(batch.text.marker.nonzero()[0].tolist())
     if batch.knows("has_tools"):
         columns = (batch.column(name) for name in ("has_tools", "tool_calls", "content"))
         for row, (tools, calls, content) in enumerate(zip(*columns, strict=True)):
             if tools and not calls and content and (content[-1] in "} \n" or any(piece in content for piece in _CALL_PIECES)):
                 found.add(row)
-    found.update(row for row, text in enumerate(batch.column("content")) if text and text[:24].lstrip().startswith("commentary"))
+    contents = batch.column("content")
+    found.update(row for row in batch.text.start.nonzero()[0].tolist() if (text := contents[row]) and text[:24].lstrip().startswith("commentary"))
     if options.special_tokens:
         for name in ("content", "reasoning"):
             found.update(row for row, text in enumerate(batch.column(name)) if text and any(token in text for token in options.special_tokens if token))

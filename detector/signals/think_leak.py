@@ -217,8 +217,8 @@ def _flag(leaks: list[Hit], where: str) -> Flag:
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     """Rows whose text can begin a marker (byte scan), and rows with a configured marker."""
     contents, raw = batch.column("content"), batch.column("content_is_raw")
-    found = {row for row, hinted in enumerate(batch.text.marker.tolist()) if hinted}
-    found.update(row for row, text in enumerate(contents) if text and text[:24].lstrip().startswith(STARTS))
+    found = set(batch.text.marker.nonzero()[0].tolist())
+    found.update(row for row in batch.text.start.nonzero()[0].tolist() if (text := contents[row]) and text[:24].lstrip().startswith(STARTS))
     if options.think_markers:
         arguments = batch.column("tool_arguments")
         for row in range(batch.size):

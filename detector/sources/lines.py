@@ -91,7 +91,7 @@ def line_blocks(blocks: Iterable[bytes], longest: int = LONGEST) -> Iterator[byt
             block, skipping = block[end:], False
         cut = block.rfind(b"\n") + 1
         if cut:
-            yield b"".join((*rest, block[:cut])) if rest else block[:cut]
+            yield b"".join((*rest, memoryview(block)[:cut]))  # one copy, not two
             rest, size = [], 0
         rest.append(block[cut:])
         size += len(block) - cut
