@@ -40,31 +40,31 @@ RULES = {
     "failures": """
 name: failures
 type: frequency
-num_events: 3
-timeframe: {{minutes: 15}}
+num_events: 2
+timeframe: {{hours: 3}}
 filter: [{{range: {{status: {{gte: 500}}}}}}]
 """,
     "cut": """
 name: cut
 type: percentage_match
 match_bucket_filter: [{{term: {{response.choices.finish_reason.keyword: length}}}}]
-max_percentage: 5
-min_denominator: 20
-buffer_time: {{minutes: 15}}
+max_percentage: 3
+min_denominator: 5
+buffer_time: {{hours: 1}}
 filter: [{{exists: {{field: response.choices.finish_reason}}}}]
 """,
     "think": """
 name: think
 type: frequency
-num_events: 3
-timeframe: {{minutes: 15}}
+num_events: 2
+timeframe: {{hours: 3}}
 filter: [{{match: {{response.choices.message.content: think}}}}]
 """,
 }
 CONFIG = """
 rules_folder: {rules}
-run_every: {{minutes: 5}}
-buffer_time: {{minutes: 15}}
+run_every: {{minutes: 1}}
+buffer_time: {{hours: 1}}
 es_host: 127.0.0.1
 es_port: {port}
 writeback_index: elastalert_status
