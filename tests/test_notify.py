@@ -125,3 +125,20 @@ def test_without_a_token_nothing_is_checked(workspace: Workspace, monkeypatch: p
     monkeypatch.delenv("DETECTOR_SLACK_TOKEN")
     assert run(20) == 2
     assert "DETECTOR_SLACK_TOKEN" in capsys.readouterr().err
+
+
+def test_excerpts_only_when_asked_for_and_masked(workspace: Workspace, tmp_path: Path) -> None:
+    """Nothing of an answer's text by default; the shape with its marker, read again from the file, with `masked`."""
+    run(20)
+    assert "crane" not in json.dumps([message.attachments for message in workspace.messages])
+    workspace.messages.clear()
+    (tmp_path / "detector.db").unlink()
+    with (tmp_path / "detector.yml").open("a") as config:
+        config.write("privacy: {content: masked}\n")
+    run(20)
+    (parent,) = workspace.parents()
+    shown = json.dumps(workspace.replies(parent)[0].attachments)
+    assert "</think>" in shown
+    assert "each one into the xxxxxx of the xxxxx xxxx" in shown
+    for word in ("crane", "ledger", "quay"):
+        assert word not in shown

@@ -7,6 +7,7 @@ import getpass
 import json
 import os
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -51,14 +52,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     unsilence.add_argument("number", type=int, metavar="NUMBER")
     unsilence.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
     verb("silences", "silences that are in force or to come", _silences)
+    outbox = verb("outbox", "messages that wait to be delivered, and why", _outbox)
+    outbox.add_argument("--drop", metavar="RECEIVER", help="give up what waits for a receiver (one that is configured no more)")
+    outbox.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
 
 
-def _open(args: argparse.Namespace) -> Store:
+def _open(args: argparse.Namespace) -> closing[Store]:
     from detector.config import load_settings
     from detector.storage.store import Store
 
     settings = load_settings(args.config, os.environ)
-    return Store(settings.store, settings.secrets.store_password)
+    return closing(Store(settings.store, settings.secrets.store_password))
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -66,7 +70,8 @@ def _list(args: argparse.Namespace) -> int:
     from detector.render.inert import plain
     from detector.render.numbers import clock, rate_line
 
-    found = _open(args).incidents(only_open=not args.all)
+    with _open(args) as store:
+        found = store.incidents(only_open=not args.all)
     found.sort(key=lambda incident: (not incident.open, -SEVERITIES.index(incident.severity), -incident.since))
     if args.format == "json":
         print(json.dumps([_data(incident) for incident in found], ensure_ascii=False, indent=1))
@@ -86,10 +91,11 @@ def _show(args: argparse.Namespace) -> int:
     from detector.render.inert import plain
     from detector.render.numbers import clock, rate_line
 
-    store = _open(args)
-    found = next((incident for incident in store.incidents() if incident.id == args.id), None)
-    if found is None:
-        return _unknown(args.id)
+    with _open(args) as store:
+        found = next((incident for incident in store.incidents() if incident.id == args.id), None)
+        if found is None:
+            return _unknown(args.id)
+        audited = store.audited(found.id)
     if args.format == "json":
         print(json.dumps(_data(found), ensure_ascii=False, indent=1))
         return OK
@@ -103,7 +109,7 @@ def _show(args: argparse.Namespace) -> int:
         print(f"  {finding.rule}  {name}: {rate_line(finding)}")
         if finding.request_ids:
             print(f"      requests {', '.join(plain(request_id, 60) for request_id in finding.request_ids)}")
-    for at, actor, action, _, detail in store.audited(found.id):
+    for at, actor, action, _, detail in audited:
         print(f"  {clock(at, seconds=True)} UTC  {action}  by {plain(actor, 40)}  {plain(detail, 200)}")
     return OK
 
@@ -127,7 +133,8 @@ def _answer(args: argparse.Namespace, action: str, until: float | None = None) -
     from detector.notify.base import Heard
     from detector.scheduled import answer
 
-    incident = answer(_open(args), Heard(args.id, action, _who(args), until), time.time())
+    with _open(args) as store:
+        incident = answer(store, Heard(args.id, action, _who(args), until), time.time())
     if incident is None:
         return _unknown(args.id)
     done = {"ack": "taken", "snooze": "snoozed", "resolve": "resolved"}[action]
@@ -136,6 +143,7 @@ def _answer(args: argparse.Namespace, action: str, until: float | None = None) -
 
 
 def _silence(args: argparse.Namespace) -> int:
+    from detector.errors import ConfigError
     from detector.storage.silences import matcher
     from detector.window import instant, iso, seconds
 
@@ -143,13 +151,18 @@ def _silence(args: argparse.Namespace) -> int:
     now = time.time()
     start = instant(args.start) if args.start else now
     end = start + seconds(args.duration)
-    number = _open(args).silence(matchers, args.comment, _who(args), now, start, end)
+    if end <= now:
+        raise ConfigError(f"the silence would have ended already, at {iso(round(end))}: choose a later --from or a longer --for")
+    with _open(args) as store:
+        number = store.silence(matchers, args.comment, _who(args), now, start, end)
     print(f"silence {number} from {iso(round(start))} to {iso(round(end))}: {' and '.join(args.matchers)}")
     return OK
 
 
 def _unsilence(args: argparse.Namespace) -> int:
-    if not _open(args).expire_silence(args.number, _who(args), time.time()):
+    with _open(args) as store:
+        ended = store.expire_silence(args.number, _who(args), time.time())
+    if not ended:
         print(f"there is no silence {args.number} in force (detector incidents silences)")
         return NOTHING
     print(f"silence {args.number} has ended")
@@ -161,7 +174,8 @@ def _silences(args: argparse.Namespace) -> int:
     from detector.window import iso
 
     now = time.time()
-    found = [silence for silence in _open(args).silences() if silence.expires_at > now]
+    with _open(args) as store:
+        found = [silence for silence in store.silences() if silence.expires_at > now]
     if args.format == "json":
         print(json.dumps([{**silence.__dict__} for silence in found], ensure_ascii=False, indent=1))
         return OK
@@ -173,12 +187,35 @@ def _silences(args: argparse.Namespace) -> int:
     return OK
 
 
+def _outbox(args: argparse.Namespace) -> int:
+    from detector.render.inert import plain
+    from detector.render.numbers import clock
+
+    with _open(args) as store:
+        if args.drop:
+            print(f"{store.drop(args.drop, _who(args), time.time())} messages for {plain(args.drop)} dropped")
+            return OK
+        found = store.waiting()
+    if args.format == "json":
+        shown = [{"receiver": one.receiver, "incident": one.incident_id, "kind": one.kind, "attempts": one.attempts, "error": one.error} for one in found]
+        print(json.dumps(shown, ensure_ascii=False, indent=1))
+        return OK
+    for one in found:
+        state = f"decided {clock(one.created_at)} UTC, {one.attempts} attempts: {plain(one.error or 'not yet sent')}"
+        print(f"{one.id}  {one.receiver}  {one.kind}  {one.incident_id}  {state}")
+    if not found:
+        print("nothing waits")
+    return OK
+
+
 def _who(args: argparse.Namespace) -> str:
     return args.by or getpass.getuser()
 
 
 def _unknown(identifier: str) -> int:
-    print(f"there is no such open incident: {identifier} (detector incidents list)")
+    from detector.render.inert import plain
+
+    print(f"there is no such open incident: {plain(identifier, 60)} (detector incidents list)")
     return NOTHING
 
 

@@ -39,6 +39,7 @@ from detector.render.inert import plain
 from detector.render.numbers import percent
 
 SHOWN_RULES, SHOWN_SERIES, SHOWN_STORM = 6, 6, 20
+EXCERPT_LINES, EXCERPT_LINE = 8, 200
 MENTIONED = frozenset({"fired", "reopened", "escalated", "reminder"})  # what an owner is called for
 _PERSON, _GROUP = re.compile(r"[UW][A-Z0-9]{5,}"), re.compile(r"S[A-Z0-9]{5,}")
 
@@ -141,7 +142,8 @@ def _details(telling: Telling, style: Style) -> Blocks:
     if finding.request_ids:
         blocks.append(section(f"*{say(language, 'requests')}*\n" + joined([code(one, 60) for one in finding.request_ids], "  ", SECTION_LIMIT - 80, style)))
     for request_id, excerpt in list(telling.excerpts.items())[:1]:
-        shown = {"type": "text", "text": f"{plain(request_id, 60)}\n{plain(excerpt, 600)}"}  # rich text is literal: nothing in it is parsed
+        lines = [plain(line, EXCERPT_LINE) for line in excerpt.split("\n")[:EXCERPT_LINES]]
+        shown = {"type": "text", "text": "\n".join([plain(request_id, 60), *lines])}  # rich text is literal: nothing in it is parsed
         blocks.append({"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [shown]}]})
     return blocks
 
