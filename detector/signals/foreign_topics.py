@@ -49,6 +49,28 @@ REQUESTED = re.compile(
     r"английск|китайск|японск|корейск|русск|anglais|chinois|japonais|coréen|russe|englisch|chinesisch|japanisch|koreanisch|russisch|inglés|chino|japonés|coreano|ruso",
     re.IGNORECASE,
 )
+# Names of one language, by the name that `main_language` or `latin_language` gives it: asking for Chinese excuses no Korean answer.
+_NAMES: dict[str, re.Pattern[str]] = {
+    name: re.compile(words, re.IGNORECASE)
+    for name, words in {
+        "ko": r"한국어|한글|korean|hangul|韩|韓|coreano|coréen|koreanisch|корейск",
+        "zh": r"중국어|chinese|mandarin|中文|汉语|漢語|中国語|chinois|chinesisch|chino|китайск",
+        "ja": r"일본어|japanese|日语|日語|日文|日本語|japonais|japanisch|japonés|японск",
+        "cyrillic": r"러시아어|우크라이나어|russian|ukrain|bulgar|serb|cyrillic|俄|ロシア|русск|украин|russe|russisch|ruso",
+        "german": r"독일어|german|deutsch|德语|ドイツ|allemand|alemán|немецк",
+        "french": r"프랑스어|불어|french|français|法语|フランス|französ|francés|французск",
+        "spanish": r"스페인어|spanish|español|西班牙|スペイン|espagnol|spanisch|испанск",
+    }.items()
+}
+_ANY_LANGUAGE = re.compile(r"\blanguages?\b|언어로|语言|語言|言語で|\bsprache\b|\blangue\b|\bidioma\b", re.IGNORECASE)
+
+
+def requested(language: str, text: str) -> bool:
+    """The text names that language, or speaks of the language to use; for languages without names here, it names any."""
+    names = _NAMES.get(language)
+    return (REQUESTED if names is None else names).search(text) is not None or _ANY_LANGUAGE.search(text) is not None
+
+
 # A word that asks to answer in one language only does not excuse another one: 한국어로만, only in Korean, 请用中文.
 WORDS_ABOUT_WORDS = re.compile(
     r"뜻|의미|한국말로|무슨 말|mean(?:s|ing)?\b|called\b|word for|phrase|proverb|idiom|slogan|greeting|意思|读作|読み|意味|означает|значит|слово", re.IGNORECASE

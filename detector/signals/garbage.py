@@ -134,7 +134,7 @@ def _wrong_encoding(content: str) -> Found | None:
 
 
 def _wrong_language(record: Record, content: str) -> Found | None:
-    found = language_switch(content, record.user_text)
+    found = language_switch(content, record.user_text, record.system_text)
     return None if found is None else (found.subtype, found.reason)
 
 

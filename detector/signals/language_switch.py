@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 
 from detector.signals import prose as prose_of
-from detector.signals.foreign_topics import MANY, REQUESTED, WORDS_ABOUT_WORDS, is_about
+from detector.signals.foreign_topics import MANY, WORDS_ABOUT_WORDS, is_about, requested
 from detector.signals.foreign_words import CHINESE_GRAMMAR, SOUP, Switch, used_words
 from detector.signals.latin_languages import ENGLISH, latin_language, not_english
-from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, letters, local_language, main_language, runs, simplified_count
+from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, letters, local_language, main_language, not_japanese, runs, simplified_count
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
 QUESTION_LETTERS = 12
@@ -34,7 +34,7 @@ _SINGLE = re.compile("(?<=[a-z] )([\u4e00-\u9fff\uac00-\ud7a3])(?= [a-z])")
 _CONNECTORS = frozenset("和与或及到至在为是从把用成的转比跟也就不")
 
 
-def language_switch(content: str, user_text: str | None) -> Switch | None:
+def language_switch(content: str, user_text: str | None, system_text: str | None = None) -> Switch | None:
     """The first rule that finds a switch of language or script, or scrambled tokens, in an answer. Never raises."""
     text = prose_of.prose(content)
     if len(SOUP.findall(content)) >= SOUP_PIECES:  # its brackets enclose nothing
@@ -52,7 +52,7 @@ def language_switch(content: str, user_text: str | None) -> Switch | None:
     return (
         _scrambled(text, content, count["han"] // 3, count["hangul"] // 3)
         or used_words(text, found, main, content, user_text)
-        or _other_language(text, content, main, user_text)
+        or _other_language(text, content, main, user_text, system_text)
     )
 
 
@@ -80,12 +80,12 @@ def _scrambled(text: str, content: str, han: int, hangul: int) -> Switch | None:
     return None
 
 
-def _other_language(text: str, content: str, main: str, user_text: str | None) -> Switch | None:
+def _other_language(text: str, content: str, main: str, user_text: str | None, system_text: str | None) -> Switch | None:
     """The answer is in another language than the question, and nobody asked for it. English is never wrong: users expect it in technical talk."""
     if user_text is None:
         return None
     if main == "latin":
-        return _other_latin_language(text, content, user_text)
+        return _other_latin_language(text, content, user_text, system_text)
     asked = letters(runs(user_text))
     answered = letters(runs(text))
     if sum(asked.values()) < QUESTION_LETTERS or answered.total() < ANSWER_LETTERS:
@@ -99,7 +99,9 @@ def _other_language(text: str, content: str, main: str, user_text: str | None) -
     elif _share(answered, language) > 0.1:
         return None
     if (
-        REQUESTED.search(user_text)
+        requested(main, user_text)
+        or (system_text is not None and requested(main, system_text))
+        or MANY.search(user_text)
         or WORDS_ABOUT_WORDS.search(user_text)
         or is_about(_script_of(main), user_text)
         or is_about("han" if main == "ja" else _script_of(main), user_text)
@@ -108,7 +110,7 @@ def _other_language(text: str, content: str, main: str, user_text: str | None) -
     return Switch("other_language", f"the question is in {language}, the answer in {main}")
 
 
-def _other_latin_language(text: str, content: str, user_text: str) -> Switch | None:
+def _other_latin_language(text: str, content: str, user_text: str, system_text: str | None) -> Switch | None:
     """A question in English or in another script, and an answer in Spanish, German or another language with accents."""
     if len(user_text) > LONGEST_QUESTION or len(_ACCENTED.findall(content)) < ACCENTED_LETTERS:
         return None
@@ -121,7 +123,13 @@ def _other_latin_language(text: str, content: str, user_text: str) -> Switch | N
     elif language is None or asked.total() < QUESTION_LETTERS or asked["latin"] > 0.2 * asked.total():
         return None
     answer = latin_language(text) or not_english(text)
-    if answer in (None, "english") or REQUESTED.search(user_text) or WORDS_ABOUT_WORDS.search(user_text) or MANY.search(user_text):
+    if (
+        answer in (None, "english")
+        or requested(str(answer), user_text)
+        or (system_text is not None and requested(str(answer), system_text))
+        or WORDS_ABOUT_WORDS.search(user_text)
+        or MANY.search(user_text)
+    ):
         return None
     return Switch("other_language", f"the question is in {language}, the answer in {answer}")
 
@@ -143,7 +151,9 @@ def may_differ(script: str, question: str) -> bool:
 def _is_surely_chinese(question: str, answer: str, language: str) -> bool:
     """Of a question in Han characters only: Chinese grammar or simplified characters, since Japanese headings have no kana either."""
     chinese = question if language == "zh" else answer
-    return simplified_count(chinese) >= 1 or len(CHINESE_GRAMMAR.findall(chinese)) >= 2
+    alien = not_japanese()
+    evidence = len(CHINESE_GRAMMAR.findall(chinese)) + sum(character in alien for character in chinese)
+    return evidence >= 2 or simplified_count(chinese) >= 1
 
 
 def _script_of(language: str) -> str:
