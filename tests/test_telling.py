@@ -293,6 +293,42 @@ def test_a_route_to_nobody(desk: Desk) -> None:
 
 
 # -- delivery
+def test_a_receiver_that_asks_for_rest_gets_it(desk: Desk) -> None:
+    """Four messages, one long Retry-After: one call, four lines on stderr, all delivered at the next run."""
+    desk.slack.faults.append(("chat.postMessage", "429long"))
+    done = desk.run(0, *storm(0, 4))
+    assert (done.exit_code, len(done.delivered.failures)) == (3, 4)
+    assert [method for method, _ in desk.slack.calls].count("chat.postMessage") == 1
+    assert desk.run(5, *storm(5, 4)).exit_code == 1
+    assert len(desk.slack.parents()) == 4
+
+
+def test_a_deleted_parent_comes_back_after_the_silence(desk: Desk) -> None:
+    """An edit that finds it gone posts nothing while nobody is to be woken."""
+    desk.run(0, at(0))
+    silence(desk, 1, 30)
+    for message in desk.slack.messages:
+        message.deleted = True
+    desk.run(5, at(5))
+    assert desk.slack.parents() == []
+    desk.run(31, at(31))
+    assert "56 of 1,204" in desk.parent().text
+
+
+def test_posts_are_paced_per_channel(desk: Desk) -> None:
+    """About one a second and channel, as Slack asks."""
+    now, waits = [0.0], []
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
+
+    receiver = desk.receivers["slack"]
+    receiver.clock, receiver.sleep = lambda: now[0], sleep
+    desk.run(0, *storm(0, 2))
+    assert waits == [1.0, 1.0, 1.0]  # two parents and two replies
+
+
 def test_blocks_that_slack_refuses_go_as_plain_text(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     """A plain message beats a pretty one that never comes."""
     monkeypatch.setattr("tests.servers.slack.refusal", lambda args: "invalid_blocks" if args.get("blocks") else None)

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 EPILOG = """\
 Exit codes: 0 looked and nothing fires, 1 something fires (even if a part could not be seen, which is said), 2 nothing fires but something could
-not be looked at. What lies before the window is the baseline. In a file, --since counts from the newest record."""
+not be looked at, 3 (with --notify) a message could not be delivered and waits for the next run. What lies before the window is the baseline. In a file,
+--since counts from the newest record."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -34,6 +34,7 @@ class Telling:
 
     `at`: seconds since 1970 UTC. `storm`: the new incidents of the same run that one summary stands for (kind `storm`). `excerpts`: masked text by request id,
     empty unless `privacy.content` allows it. `channel`: Slack channel of the incident's route, None for the receiver's own; `owner`: who is asked to look.
+    `quiet`: a silence or snooze is in force, so it must wake nobody.
     """
 
     kind: str
@@ -45,6 +46,7 @@ class Telling:
     excerpts: dict[str, str] = field(default_factory=dict)
     channel: str | None = None
     owner: str | None = None
+    quiet: bool = False
 
 
 TELLING = TypeAdapter(Telling)

@@ -74,7 +74,18 @@ def decide(
                 continue
             route = routes(change.incident)
             shown = dict(excerpts(change.incident)) if change.kind in NEW else {}
-            telling = Telling(change.kind, change.reason, now, change.incident, links(change.incident), (), shown, route.channel, route.owner)
+            telling = Telling(
+                change.kind,
+                change.reason,
+                now,
+                change.incident,
+                links(change.incident),
+                (),
+                shown,
+                route.channel,
+                route.owner,
+                is_quiet(change.incident, silences, now),
+            )
             found.append(Decision(change_key(change, now), receiver.name, telling))
         if "still" in receiver.kinds:
             said = {change.incident.id for change in mine}

@@ -32,6 +32,7 @@ def deliver(store: Store, receivers: Mapping[str, Receiver], clock: Callable[[],
     waiting = store.waiting()
     superseded = _superseded(waiting)
     stuck: set[tuple[str, str | None]] = set()
+    resting: set[str] = set()  # receivers that asked to be left alone for a while
     for message in waiting:
         if message.id in superseded:
             store.mark(message.id, "dropped", now=clock(), error="a newer message says more", attempted=False)
@@ -48,6 +49,10 @@ def deliver(store: Store, receivers: Mapping[str, Receiver], clock: Callable[[],
         if lanes & stuck:
             done.failures.append(f"{message.receiver}: message {message.id} ({message.kind}) waits for an earlier one of its incident")
             continue
+        if message.receiver in resting:
+            stuck |= lanes
+            done.failures.append(f"{message.receiver}: message {message.id} ({message.kind}) waits, as the receiver asked to")
+            continue
         if message.next_at > clock() and not ignore_delay:
             stuck |= lanes
             done.failures.append(f"{message.receiver}: message {message.id} ({message.kind}) waits for its next try: {message.error or 'not yet sent'}")
@@ -55,13 +60,15 @@ def deliver(store: Store, receivers: Mapping[str, Receiver], clock: Callable[[],
         failure = _send(store, receiver, message, telling, clock)
         if failure is None:
             done.sent += 1
-        else:
-            stuck |= lanes
-            done.failures.append(f"{message.receiver}: message {message.id} ({message.kind}): {failure}")
+            continue
+        stuck |= lanes
+        if failure.retry_after_seconds is not None:
+            resting.add(message.receiver)
+        done.failures.append(f"{message.receiver}: message {message.id} ({message.kind}): {failure}")
     return done
 
 
-def _send(store: Store, receiver: Receiver, message: Message, telling: Telling, clock: Callable[[], float]) -> str | None:
+def _send(store: Store, receiver: Receiver, message: Message, telling: Telling, clock: Callable[[], float]) -> NotifyError | None:
     """Send one message; None when it arrived or need not, else why not."""
     thread = store.thread(message.receiver, message.incident_id) if message.incident_id else None
     if telling.kind in ENDS and (thread is None or int(thread["told"]["opened"]) < telling.incident.opened):
@@ -76,7 +83,7 @@ def _send(store: Store, receiver: Receiver, message: Message, telling: Telling, 
     except NotifyError as error:
         delay = error.retry_after_seconds if error.retry_after_seconds is not None else min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(message.attempts, 10))
         store.mark(message.id, "waiting", now=clock(), error=str(error), next_at=clock() + delay, attempted=False)
-        return str(error)
+        return error
     store.delivered(message, reference, {incident.id: Told(incident.opened, incident.severity) for incident in telling.storm or (telling.incident,)}, clock())
     return None
 

@@ -26,6 +26,7 @@ SECONDS_BETWEEN_POSTS = 1.0  # https://api.slack.com/docs/rate-limits: about one
 LONGEST_WAIT = 30.0  # seconds that a Retry-After may ask of a run; longer ones wait in the outbox
 PAGES, PAGE = 25, 200  # how far the channel is searched for a doubtful message: 5,000 messages since what it tells of
 CLOCK_SKEW = 3600.0  # seconds that our clock and Slack's may differ
+MOST_ASKED = 40  # parents whose reactions a run reads, newest first: Slack allows 50 such calls a minute
 PLAIN_LIMIT = 2000  # characters of a message without blocks
 
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
@@ -84,6 +85,10 @@ class SlackReceiver:
                 if telling.kind != "updated":
                     self._reply(telling, key, thread, tried_at=tried_at)
                 return thread
+            if telling.quiet and not over:
+                return thread  # a person deleted it, and a silence is in force: it is posted anew after that
+        elif thread is not None and telling.quiet:
+            return thread
         elif thread is not None:
             self._say_moved(telling, thread, channel)
         if over:
@@ -98,9 +103,8 @@ class SlackReceiver:
     def heard(self, threads: Mapping[str, dict[str, Any]]) -> dict[str, list[Heard]]:
         """Reactions that stand on the parents of these incidents (id -> where the parent stands). Raises NotifyError."""
         found: dict[str, list[Heard]] = {}
-        for incident_id, thread in threads.items():
-            if thread.get("storm"):
-                continue  # one summary of many: a reaction on it names no incident
+        parents = [(thread["ts"], incident_id, thread) for incident_id, thread in threads.items() if not thread.get("storm")]  # a summary's names no incident
+        for _, incident_id, thread in sorted(parents, reverse=True)[:MOST_ASKED]:
             try:
                 answer = self._call("reactions_get", channel=thread["channel"], timestamp=thread["ts"], full=True)
             except _GoneError:
