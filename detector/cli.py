@@ -11,6 +11,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import traceback
 from collections.abc import Sequence
 
 from detector import __version__
@@ -46,9 +47,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("detector: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of our output (head, a pager) went away: not our failure
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # the reader of our output (head, a pager) went away: not our failure
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 141
+        if os.environ.get("DETECTOR_TRACEBACK"):
+            raise
+        print(f"detector: {error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what could not be written must not fail once more at exit
+        return CANNOT
+    except Exception as error:  # a fault of ours must not look like a finding (1): nothing was looked at
+        if os.environ.get("DETECTOR_TRACEBACK"):
+            raise
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+        print(f"detector: a fault of detector itself: {type(error).__name__} at {where}; DETECTOR_TRACEBACK=1 shows more. Please report it", file=sys.stderr)
+        return CANNOT
     return code
 
 

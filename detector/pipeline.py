@@ -13,7 +13,7 @@ import multiprocessing
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from detector.judgement import judge
@@ -25,6 +25,8 @@ from detector.sources.base import CouldNot, Source
 from detector.window import MINUTE, Window, iso
 
 STALE_SHARE = 0.5  # no request in this share of a scheduled window: the log has probably stopped (as for a cluster, `detector.sources.elasticsearch`)
+UNTIMED_WINDOW = Window(0, MINUTE)  # where records stand that bear no time at all
+AFTER_LOG = 86400.0  # seconds after the newest record that are still evaluated: what fired then goes on firing for a while
 CLOCK_SKEW = 10 * MINUTE  # seconds that a record may be ahead of our clock before it counts as "in the future"
 
 
@@ -77,8 +79,9 @@ def check(
         return Report(None, seen.tally, (), (*could_not_look(seen, rules), *could_not), notes)
     if memory is not None:
         could_not = (*could_not, *_silence(seen, window))
-    judgement = judge(seen.ledger, rules, window, every, deadline)
-    return Report(window, seen.tally, judgement.findings, (*could_not_look(seen, rules), *could_not, *judgement.could_not), notes)
+    judgement = judge(seen.ledger, rules, _within_log(seen, window), every, deadline)
+    findings = tuple(replace(finding, counts=replace(finding.counts, start=window.start, end=window.end)) for finding in judgement.findings)
+    return Report(window, seen.tally, findings, (*could_not_look(seen, rules), *could_not, *judgement.could_not), notes)
 
 
 def _silence(seen: Observation, window: Window) -> list[CouldNot]:
@@ -97,6 +100,16 @@ def _silence(seen: Observation, window: Window) -> list[CouldNot]:
             "check that the log is still written where the source looks",
         )
     ]
+
+
+def _within_log(seen: Observation, window: Window) -> Window:
+    """The part of a window that the log can say something about: what lies years before its first record need not be evaluated minute by minute."""
+    minutes = seen.ledger.minutes()
+    minutes = minutes[minutes != UNTIMED]
+    if not len(minutes):
+        return window
+    start, end = max(window.start, float(minutes[0]) * MINUTE), min(window.end, float(minutes[-1] + 1) * MINUTE + AFTER_LOG)
+    return Window(start, end) if start < end else Window(window.end - MINUTE, window.end)
 
 
 def _own_window(partitions: Sequence[Source], span: Span) -> Span:
@@ -138,17 +151,28 @@ def place(seen: Observation, span: Span, now: float) -> tuple[Window | None, tup
     untimed = seen.ledger.requests_in(UNTIMED, UNTIMED + 1)
     if not len(timed):
         seen.ledger.move(UNTIMED, 0)
-        return Window(0, MINUTE), ("no record bears a time: the whole log is judged as one minute, without a baseline",), ()
+        whole = "no record bears a usable time: the whole log is judged as one minute, without a baseline"
+        asked = span.since is not None or span.start is not None
+        remedy = "map `timestamp` in detector.yml, say source.timezone where times bear no zone, or judge with --all"
+        blind = (CouldNot("the window that was asked for", "no record bears a usable time", remedy),) if asked else ()
+        return UNTIMED_WINDOW, (whole,), blind
     usual = timed[timed * MINUTE <= now + CLOCK_SKEW]
     newest = int(usual[-1] if len(usual) else timed[-1])
     ahead = seen.ledger.requests_in(newest + 1, int(timed[-1]) + 1)
     if span.start is not None and span.end is not None:
-        window = Window(span.start, span.end)
+        window = Window(span.start // MINUTE * MINUTE, -(-span.end // MINUTE) * MINUTE)
+        if (window.start, window.end) != (span.start, span.end):
+            notes.append("counts are kept per minute: the window was widened to whole minutes")
     elif span.since is not None:
-        window = Window((newest + 1) * MINUTE - span.since, (newest + 1) * MINUTE)
+        window = Window((newest + 1) * MINUTE - max(MINUTE, span.since // MINUTE * MINUTE), (newest + 1) * MINUTE)
         notes.append(f"the window ends with the newest record, of {iso(newest * MINUTE)[:16].replace('T', ' ')} UTC")
     else:
         window = Window(int(timed[0]) * MINUTE, (newest + 1) * MINUTE)
+    if not seen.ledger.requests_in(window.first_minute, window.end_minute) and not untimed:
+        log = f"the log's records are of {iso(int(timed[0]) * MINUTE)} to {iso((int(timed[-1]) + 1) * MINUTE)}"
+        could_not.append(CouldNot("the window", f"no request lies in it; {log}", "choose another window, or check that the log is still written"))
+    elif window.start < int(timed[0]) * MINUTE:
+        notes.append(f"the log begins at {iso(int(timed[0]) * MINUTE)[:16].replace('T', ' ')} UTC, after the window's start")
     if untimed and span.since is None and span.start is None:
         seen.ledger.move(UNTIMED, window.end_minute - 1)
         notes.append(f"{untimed:,} requests bear no time; they are counted in the last minute")
@@ -157,11 +181,6 @@ def place(seen: Observation, span: Span, now: float) -> tuple[Window | None, tup
             CouldNot(f"{untimed:,} requests without a time", "they can't be placed inside or outside the window", "map `timestamp`, or judge with --all")
         )
     if ahead and window.end_minute <= newest + 1:
-        could_not.append(
-            CouldNot(
-                f"{ahead:,} requests from the future",
-                f"they bear a time after {iso(newest * MINUTE)}, ahead of this machine's clock",
-                "set the clocks, or name the window with --from and --to",
-            )
-        )
+        why = f"they bear a time after {iso(round(now))[:16].replace('T', ' ')} UTC, ahead of this machine's clock"
+        could_not.append(CouldNot(f"{ahead:,} requests from the future", why, "set the clocks, or name the window with --from and --to"))
     return window, tuple(notes), tuple(could_not)

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from detector.errors import ConfigError
 
 MINUTE = 60
+LONGEST = 100 * 366 * 86400.0  # seconds; longer ones are slips of the keyboard
 _UNIT_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _DURATION = re.compile(r"(?:\d+(?:\.\d+)?[smhdw])+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)([smhdw])")
@@ -29,8 +30,8 @@ def seconds(text: str | float) -> float:
         value = sum(float(number) * _UNIT_SECONDS[unit] for number, unit in _PART.findall(text))
     else:
         raise ConfigError(f"'{text}' is not a duration: write a number and one of s, m, h, d, w, such as 90s, 15m, 1h or 7d")
-    if not 0 < value < float("inf"):
-        raise ConfigError(f"'{text}' is not a duration: it must be longer than nothing")
+    if not 0 < value <= LONGEST:
+        raise ConfigError(f"'{text}' is not a duration: it must be longer than nothing and at most a hundred years")
     return value
 
 

@@ -19,7 +19,7 @@ def as_dict(report: Report) -> dict[str, Any]:
     """The report as plain data. Shares are fractions 0 to 1, times ISO 8601 UTC."""
     tally, window = report.tally, report.window
     return {
-        "window": None if window is None else {"from": iso(window.start), "to": iso(window.end)},
+        "window": None if window is None or not window.start else {"from": iso(window.start), "to": iso(window.end)},
         "scanned": {
             "requests": tally.requests,
             "records": tally.records,

@@ -32,8 +32,14 @@ def open_source(settings: Settings, source: str | None, *, jobs: int, format_of:
     if jobs < 1:
         raise ConfigError(f"--jobs {jobs}: at least one process has to read")
     chosen = settings.source
+    if source is not None and not source.strip():
+        raise ConfigError("--source is empty: name a path or an address (is a variable unset?)")
     if source is not None and _URL.match(source):
-        parts = urlsplit(source)
+        try:
+            parts = urlsplit(source)
+            parts.port  # noqa: B018 (reading it checks it)
+        except ValueError:
+            raise ConfigError("--source is no address: write http(s)://HOST:PORT/INDEX_PATTERN") from None
         index = parts.path.strip("/")
         if not index:
             raise ConfigError(f"--source {parts.scheme}://{parts.netloc.rpartition('@')[2]} names no index: write http(s)://HOST:PORT/INDEX_PATTERN")
