@@ -146,7 +146,8 @@ class Process:
 
     def kill(self, number: int) -> int:
         assert self.process is not None
-        self.process.send_signal(number)
+        if self.process.poll() is None:
+            self.process.send_signal(number)
         return self.process.wait(120)
 
     def metrics(self) -> dict[str, float]:
@@ -192,7 +193,7 @@ def free_port() -> int:
 def soak(minutes: float, source: str, folder: Path, base_url: str, workspace: Workspace) -> int:
     dice = random.Random(7)
     plan, total = Plan(), minutes * 60
-    with opened(source, folder) as log:
+    with opened(source, folder) as log, contextlib.ExitStack() as ends:
         (folder / "rules").mkdir()
         for rule in (ROOT / "rules").glob("*.yml"):
             if not rule.name.startswith("think_tag_leak"):  # its window of six hours would let no incident end
@@ -210,6 +211,8 @@ def soak(minutes: float, source: str, folder: Path, base_url: str, workspace: Wo
         log.write(history)
         number = len(history)
         first, second_worker = Process(folder, "first", free_port()), Process(folder, "second", free_port())
+        for process in (first, second_worker):  # also when the soak breaks off
+            ends.callback(lambda process=process: process.process and process.kill(signal.SIGKILL))
         first.start()
         started = time.time()
         told_minute, seen = -1, {}

@@ -98,7 +98,7 @@ class ClusterSource:
             seen.tally.could_not.append(_nothing(self.cluster.index, view.newest, span))
         else:
             seen.tally.could_not.extend(_staleness(view, self.window or span))
-            Observing(self.cluster, self.options, signals, options, seen, view, span, self.read_at_most).all(self._stretches(span))
+            Observing(self.cluster, self.options, signals, options, seen, view, span, self.read_at_most).all(self.stretches(span))
         seen.tally.could_not.extend(gap for gap in self.cluster.gaps if gap not in seen.tally.could_not)
         return seen
 
@@ -117,7 +117,7 @@ class ClusterSource:
         oldest, newest = (answer["aggregations"][name].get("value") for name in ("oldest", "newest"))
         return None if oldest is None or newest is None else Window(oldest // 60_000 * MINUTE, (newest // 60_000 + 1) * MINUTE)
 
-    def _stretches(self, span: Window) -> list[Window]:
+    def stretches(self, span: Window) -> list[Window]:
         """What must be read, baseline and window apart, so that a long baseline does not thin out the sample of what is judged."""
         cuts = [span]
         if self.window is not None and span.start < self.window.start:

@@ -19,7 +19,7 @@ from detector.signals.base import Signal, SignalOptions
 from detector.sources.base import Source, Tally
 from detector.sources.elasticsearch import ClusterSource
 from detector.sources.es_looking import time_field
-from detector.sources.es_state import late_minutes, settles, unread
+from detector.sources.es_state import late_minutes, settles
 from detector.sources.files import Files
 from detector.sources.tail import Mark, follow
 from detector.storage.store import Store
@@ -61,7 +61,7 @@ class LedgerMemory:
         if settled and last is not None:
             settled -= late_minutes(source.cluster, source.fields, time_field(source.fields), span, float(last) - self.lag)
         source.settled = settled
-        stretches = unread(span, settled) if settled else [span]
+        stretches = source.stretches(span)
         seen = source.observe(wanted, options)
         complete = not any(entry.blocking for entry in seen.tally.could_not) and not seen.tally.sampled
         read = {minute for stretch in stretches for minute in range(stretch.first_minute, stretch.end_minute)}

@@ -261,6 +261,9 @@ def _unzip(archive: Path, folder: Path) -> None:
         bundle.extractall(folder)  # made by the server's own tool a moment ago
 
 
+_started: list[subprocess.Popen[bytes]] = []  # kept: a Popen that is let go while its process runs warns, and tests take warnings for errors
+
+
 def _spawn(command: list[str], environment: dict[str, str], run: Path, output: IO[bytes]) -> subprocess.Popen[bytes]:
     plain: dict[str, Any] = {}
     if os.getuid() == 0:
@@ -268,7 +271,9 @@ def _spawn(command: list[str], environment: dict[str, str], run: Path, output: I
             shutil.chown(path, PLAIN_USER)
         plain = {"user": PLAIN_USER, "group": "nogroup" if _group_exists("nogroup") else "nobody", "extra_groups": []}
     # a process group of its own: the start script and the Java process behind it are stopped together
-    return subprocess.Popen(command, env=environment, cwd=run, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True, **plain)
+    process = subprocess.Popen(command, env=environment, cwd=run, stdout=output, stderr=output, stdin=subprocess.DEVNULL, start_new_session=True, **plain)
+    _started.append(process)
+    return process
 
 
 def _group_exists(name: str) -> bool:
