@@ -21,6 +21,7 @@ from detector.sources.base import CouldNot
 from detector.window import MINUTE, Window
 
 CHRONIC_RATIO = 2.0  # a level below twice its own past is not news; chosen so that the spike rules (ratio >= 2) never call theirs chronic
+MOST_SERIES = 300  # judged one by one: bounds memory (about 0.4 GB for all shipped rules) and time; a fleet of 50 deployments with 6 models each
 DAY = 1440  # minutes
 _CELLS_AT_ONCE = 8_000_000  # series x bins of one panel: bounds memory at about 300 MB
 CHRONIC_EVENTS = 3  # fewer flagged requests before the window say too little to call a level chronic (evidence gate of statistics, section 1)
@@ -121,7 +122,9 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5,
     start, end = window.first_minute, window.end_minute
     if ledger.span() is None:
         return Judgement((), ())
+    parts = {labels: _bounded(ledger, labels, rules, start, end, could_not) for labels in dict.fromkeys(rule.group_by for rule in rules)}
     for rule in rules:
+        ledger = parts[rule.group_by]
         try:
             scored = _in_time(deadline, rule, ledger, start, end, every)
         except TimeoutError:
@@ -145,6 +148,27 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5,
     findings.sort(key=Finding.rank)
     could_not += [replace(entry, blocking=signal not in judged) for signal, entry in unjudged]
     return Judgement(tuple(fold(findings)), tuple(could_not))
+
+
+def _bounded(ledger: Ledger, group_by: tuple[str, ...], rules: Sequence[Rule], start: int, end: int, could_not: list[CouldNot]) -> Ledger:
+    """The ledger, or where it has more than `MOST_SERIES` series the part with most flagged requests, then most requests; the rest is told."""
+    if ledger.series_count(group_by) <= MOST_SERIES:
+        return ledger
+    flagged: dict[tuple[str | None, ...], int] = {}
+    requests: dict[tuple[str | None, ...], int] = {}
+    for signal in sorted({rule.signal for rule in rules}):
+        panel = ledger.panel(signal, group_by, start, end, max(1, end - start))
+        for labels, n, k in zip(panel.labels, panel.requests.sum(axis=1).tolist(), panel.flagged.sum(axis=1).tolist(), strict=True):
+            key = tuple(labels.values())
+            flagged[key] = flagged.get(key, 0) + k
+            requests[key] = max(requests.get(key, 0), n)
+    ranked = sorted(requests, key=lambda key: (-flagged[key], -requests[key], tuple(value or "" for value in key)))
+    left_out = ranked[MOST_SERIES:]
+    hits = sum(flagged[key] for key in left_out)
+    told = f"{len(left_out):,} of {len(ranked):,} series by {', '.join(group_by)}, with {sum(requests[key] for key in left_out):,} requests in the window"
+    why = f"too many to judge one by one: those with most flagged requests, then most requests, were; {hits:,} flagged requests are among the rest"
+    could_not.append(CouldNot(told, why, "group by fewer labels (group_by), or give the log a steadier deployment name", blocking=hits > 0))
+    return ledger.only(group_by, set(ranked[:MOST_SERIES]))
 
 
 def _in_time(deadline: float | None, rule: Rule, ledger: Ledger, start: int, end: int, every: int) -> Scored:
@@ -234,7 +258,12 @@ def _latest_stretch(ends: npt.NDArray[np.int64], firing: npt.NDArray[np.bool_]) 
 
 
 def _peak(ledger: Ledger, rule: Rule, series: int, start: int, end: int, counts: Counted) -> Counted | None:
-    """Counts of the stretch in which the rule fired, or None where that is (nearly) the whole window."""
+    """Counts from the first to the last flagged request of the stretch that made the rule fire, or None where that is (nearly) the whole window."""
+    exact = ledger.panel(rule.signal, rule.group_by, start, end, 1, rule.subtypes)
+    hits = np.flatnonzero(exact.flagged[series])
+    if not len(hits):
+        return None
+    start, end = start + int(hits[0]), start + int(hits[-1]) + 1
     if (end - start) * MINUTE > 0.8 * (counts.end - counts.start):
         return None
     panel = ledger.panel(rule.signal, rule.group_by, start, end, max(1, end - start), rule.subtypes)

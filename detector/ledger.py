@@ -6,7 +6,7 @@ merge by adding, in any order, with equal results. Observing the same minutes ag
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -213,6 +213,22 @@ class Ledger:
                     flagged += np.bincount(cell, k[chosen], size).astype(np.int64).reshape(flagged.shape)
         labels = tuple(dict(zip(group_by, group, strict=True)) for group in ordered)
         return Panel(start, step, labels, requests, flagged)
+
+    def only(self, group_by: Sequence[str], kept: Set[Labels]) -> Ledger:
+        """The part of this ledger whose series, grouped by these labels, are among `kept` (tuples of values in the order of `group_by`)."""
+        positions = [SERIES_LABELS.index(name) for name in group_by]
+        chosen = {number: labels for labels, number in self._series.items() if tuple(labels[position] for position in positions) in kept}
+        part = Ledger()
+        part._series = {labels: number for number, labels in enumerate(chosen.values())}
+        part._signals = dict(self._signals)
+        renumbered = np.full(len(self._series), -1, np.int64)
+        renumbered[list(chosen)] = np.arange(len(chosen))
+        minutes, series, signals, requests, flagged = self._compacted()
+        inside = renumbered[series] >= 0 if len(series) else np.zeros(0, bool)
+        if inside.any():
+            part._append(minutes[inside], renumbered[series[inside]], signals[inside], requests[inside], flagged[inside])
+        part.evidence = {key: evidence for key, evidence in self.evidence.items() if key[1] in part._series}
+        return part
 
     def series_count(self, group_by: Sequence[str]) -> int:
         """How many series a panel grouped by these labels would have."""

@@ -17,6 +17,7 @@ from detector.batch import Batch
 from detector.ledger import SUBTYPE_MARK, Evidence, Example, Labels, Ledger
 from detector.record import SERIES_LABELS
 from detector.signals.base import Flag, Signal, SignalOptions
+from detector.signals.request_failure import failed_rows
 from detector.sources.base import Source, Tally
 
 _SERIES_LIMIT = 1 << 32  # series numbers are below it: minute and number fit one 64-bit key
@@ -32,12 +33,16 @@ class Observation:
     tally: Tally = field(default_factory=Tally)
     invisible: dict[str, int] = field(default_factory=dict)
 
+    unexplained: dict[str, int] = field(default_factory=dict)  # of the invisible ones: answered requests, which should have shown it
+
     def add(self, other: Observation) -> None:
         """Add another partition's observation to this one."""
         self.ledger.merge(other.ledger)
         self.tally.add(other.tally)
         for signal, count in other.invisible.items():
             self.invisible[signal] = self.invisible.get(signal, 0) + count
+        for signal, count in other.unexplained.items():
+            self.unexplained[signal] = self.unexplained.get(signal, 0) + count
 
 
 def observe(source: Source, signals: Mapping[str, Signal], options: SignalOptions) -> Observation:
@@ -86,8 +91,9 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
     seen.tally.records += batch.size
     ledger.add_shared(cell_minutes, cell_series, signals, np.bincount(cell, minlength=len(keys)))
     flags: dict[str, dict[int, Flag]] = {}
+    answered: np.ndarray | None = None  # requests that did not fail; looked up only where something is invisible
     for name, signal in signals.items():
-        visible = np.array(signal.visible(batch), dtype=bool)
+        visible = np.frombuffer(bytes(signal.visible(batch)), np.bool_)  # over bytes: three times faster than an array of a list
         flagged = _judged(batch, signal, options, visible)
         if request_of is not None and first_rows is not None:
             visible = np.bitwise_or.reduceat(visible, first_rows)
@@ -97,6 +103,11 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
             flagged = by_request
         hidden = requests - int(visible.sum())
         seen.invisible[name] = seen.invisible.get(name, 0) + hidden
+        if hidden:
+            if answered is None:
+                sound = ~np.frombuffer(bytes(failed_rows(batch)), np.bool_)
+                answered = sound if first_rows is None else sound[first_rows]
+            seen.unexplained[name] = seen.unexplained.get(name, 0) + int((answered & ~visible).sum())
         unseen = np.bincount(cell[~visible], minlength=len(keys)) if hidden else np.zeros(len(keys), np.int64)
         hit = np.bincount(cell[list(flagged)], minlength=len(keys)) if flagged else np.zeros(len(keys), np.int64)
         at = np.flatnonzero(unseen + hit)

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import orjson
 
 from detector.batch import Batch
 from detector.formats import detect
 from detector.formats.base import Document, Format, Rejected, formats
+from detector.formats.values import assume_zone
 from detector.record import Record
 from detector.sources.base import Tally
 from detector.sources.joining_views import JoinedViews, views
@@ -38,14 +40,14 @@ class ReadingOptions:
     Args:
         only: name of the one format to use (`--format-of`).
         mapping: where canonical columns stand in a layout of the site's own (configuration `source.mapping`); asked before all formats.
-        timezone: of times in such a layout that bear none (configuration `source.timezone`).
+        timezone: IANA name of the zone of times that bear none (configuration `source.timezone`); None: such times are not used, in a mapping they are UTC.
         keep_duplicates: give every answer, also one that stands in the log twice, or that several logs saw.
         in_order: give records strictly in the order of the log; otherwise answers that many lines make up may come later.
     """
 
     only: str | None = None
     mapping: Mapping[str, ColumnMapping] | None = None
-    timezone: str = "UTC"
+    timezone: str | None = None
     keep_duplicates: bool = False
     in_order: bool = False
 
@@ -55,7 +57,7 @@ class ReadingOptions:
             return formats()
         from detector.formats.mapped import mapped_format
 
-        return (mapped_format(self.mapping, self.timezone), *formats())
+        return (mapped_format(self.mapping, self.timezone or "UTC"), *formats())
 
     def chosen(self) -> Format | None:
         """The one format to use, if one is named. Raises ConfigError for an unknown name."""
@@ -68,6 +70,7 @@ class Reader:
     def __init__(self, options: ReadingOptions, tally: Tally, rejected: Callable[[Rejected], None] | None = None) -> None:
         self._tally = tally
         self._rejected = rejected
+        assume_zone(None if options.timezone is None else ZoneInfo(options.timezone))
         self._reader = detect.Reader(options.chosen(), options.asked())
         self.seen: set[int] | None = None if options.keep_duplicates else set()
         self._views = None if options.keep_duplicates else JoinedViews()

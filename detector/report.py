@@ -12,6 +12,7 @@ from detector.signals.base import signals
 from detector.sources.base import CouldNot, Tally
 from detector.window import Window
 
+LISTED_SHARE, BLOCKING_SHARE = 0.01, 0.2  # of all requests: from here on a part that can't show a signal is listed, and counts as not looked at
 QUIET, FIRING, BLIND = 0, 1, 2  # exit codes; 3 (a message could not be delivered) belongs to notify
 
 
@@ -71,4 +72,24 @@ def could_not_look(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:
                     f"log {needs}, or map it in detector.yml; rules on it are off for this log",
                 )
             )
+    entries += _hidden(seen, rules)
     return entries
+
+
+def _hidden(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:
+    """Signals that a part of the answered requests can't show (no text in the log, no reason): one entry for signals with the same count."""
+    total = seen.tally.requests
+    groups: dict[int, list[str]] = {}
+    for name in sorted({rule.signal for rule in rules}):
+        count = seen.unexplained.get(name, 0)
+        if seen.invisible.get(name, 0) < total and count >= LISTED_SHARE * total and count:
+            groups.setdefault(count, []).append(name)
+    return [
+        CouldNot(
+            f"{', '.join(names)} in {count:,} of {total:,} requests",
+            "they were answered, but the log does not hold what these signals need (text, finish reason or token counts)",
+            "log it for all requests; those that show it were judged",
+            blocking=count >= BLOCKING_SHARE * total,
+        )
+        for count, names in sorted(groups.items(), reverse=True)
+    ]

@@ -233,3 +233,76 @@ def test_demo_finds_the_re_enacted_incident(capsys: pytest.CaptureFixture[str]) 
     assert {entry["signal"] for entry in report["findings"]} == {"think_leak", "length_cutoff"}
     assert len({entry["incident"] for entry in report["findings"]}) == 1
     assert report["scanned"]["unreadable"] == 0
+
+
+def test_many_series_are_bounded_and_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A deployment name per request: judged as far as it goes, the rest is named, memory and time stay bounded."""
+    rows = [envelope(i, START + timedelta(seconds=i), deployment=f"tenant-{i}") for i in range(3000)]
+    rows += [leak(9000 + i, START + timedelta(minutes=i), deployment="tenant-bad") for i in range(5)]
+    code, report = checked(capsys, "--since", "1h", "--source", str(write(tmp_path / "log.jsonl", rows)))
+    assert code == 1
+    assert {entry["deployment"] for entry in report["findings"]} == {"tenant-bad"}
+    assert any("too many to judge one by one" in entry["why"] for entry in report["could_not"])
+
+
+def test_answers_without_text_in_the_log_are_no_clean_bill(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Nine of ten answered requests show no text: what needs text was not looked at."""
+    rows = days(2, 60)
+    for number, row in enumerate(rows):
+        if number % 10:
+            row["response"] = None
+    code, report = checked(capsys, "--since", "1h", "--source", str(write(tmp_path / "log.jsonl", rows)))
+    assert code == 2
+    assert any("think_leak" in entry["what"] and "2,592 of 2,880" in entry["what"] for entry in report["could_not"])
+
+
+def test_a_window_beside_the_log_is_not_quiet(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """No request in the window: exit code 2, and where the log lies."""
+    code, report = checked(capsys, "--from", "2027-01-01T00:00:00Z", "--to", "2027-01-01T01:00:00Z", "--source", str(log))
+    assert code == 2
+    assert any("no request lies in it" in entry["why"] for entry in report["could_not"])
+
+
+def test_a_window_of_centuries_costs_no_more_than_the_log(log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Only what lies near the log is evaluated."""
+    code, report = checked(capsys, "--from", "0001-01-02", "--to", "9999-12-30", "--source", str(log))
+    assert code == 1
+    assert report["window"]["to"].startswith("9999-12-30")
+
+
+def test_times_without_a_zone_need_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Not guessed; with `source.timezone` they are used."""
+    rows = days(1, 60)
+    for row in rows:
+        row["timestamp"] = row["timestamp"].replace("T", " ").removesuffix("Z")
+    path = write(tmp_path / "log.jsonl", rows)
+    code, report = checked(capsys, "--since", "1h", "--source", str(path))
+    assert code == 2
+    assert report["window"] is None
+    config = tmp_path / "detector.yml"
+    config.write_text("source: {timezone: Asia/Seoul}\n")
+    code, report = checked(capsys, "--since", "1h", "--source", str(path), "--config", str(config))
+    assert report["window"]["to"] == "2026-11-20T15:00:00Z"
+
+
+def test_ids_can_not_steer_the_terminal_and_are_copied_as_they_are(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`scan` escapes; Markdown keeps an id with underscores whole."""
+    rows = [leak(i, START + timedelta(minutes=i)) for i in range(5)]
+    for number, row in enumerate(rows):
+        row["request_id"] = row["response"]["id"] = f"req_{number}_a*b\x1b[31m\nx  ok"
+    path = write(tmp_path / "log.jsonl", rows)
+    main(["scan", str(path)])
+    out = capsys.readouterr().out
+    assert "\x1b" not in out
+    assert len(out.splitlines()) == 5
+    main(["check", "--all", "--source", str(path), "--format", "markdown"])
+    assert "`req_0_a*b\\u001b[31m\\u000ax  ok`" in capsys.readouterr().out
+
+
+def test_a_fault_of_ours_is_no_finding(log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Unforeseen exceptions end with 2 and one line."""
+    import detector.commands.check as command
+
+    monkeypatch.setattr(command, "print_report", lambda *_: 1 / 0)
+    assert main(["check", "--all", "--source", str(log)]) == 2
+    assert "ZeroDivisionError" in capsys.readouterr().err

@@ -91,10 +91,13 @@ def _told(outcome: Rejected) -> None:
 
 
 def _text(answer: dict[str, Any]) -> str:
+    from detector.render.inert import plain
+
+    name = plain(answer["id"])
     if not answer["labels"]:
-        return f"{answer['id']}  ok"
+        return f"{name}  ok"
     found = (f"{label} ({subtype}: {reason})" for label, subtype, reason in zip(answer["labels"], answer["subtypes"], answer["reasons"], strict=True))
-    return f"{answer['id']}  {', '.join(found)}"
+    return f"{name}  {plain(', '.join(found), 1000)}"
 
 
 def _summary(tally: Any, flagged: int) -> str:

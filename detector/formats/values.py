@@ -9,6 +9,7 @@ import json
 import math
 import re
 from collections.abc import Mapping
+from contextvars import ContextVar
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -89,17 +90,26 @@ def seconds(value: Any, unit: str = "s") -> float | None:
     return float(read) * _UNIT_SECONDS[unit]
 
 
+_assumed_zone: ContextVar[tzinfo | None] = ContextVar("assumed_zone", default=None)
+
+
+def assume_zone(zone: tzinfo | None) -> None:
+    """From now on (in this thread of control) a time that bears no zone is one of `zone`; None: it gives no time. The configuration's `source.timezone`."""
+    _assumed_zone.set(zone)
+
+
 def instant(value: Any, unit: str | None = None, zone: tzinfo | None = None) -> float | None:
     """Seconds since 1970 UTC of an ISO 8601 text or an epoch number.
 
     Args:
         unit: unit of an epoch number; None: by magnitude.
-        zone: of a text that bears none; None: such a text gives no time, because it could mean any of 24 hours.
+        zone: of a text that bears none; None: the zone that was assumed, and without one such a text gives no time, because it could mean any of 24 hours.
     """
     if isinstance(value, str) and _ISO.match(value):
         try:
             moment = datetime.fromisoformat(_FRACTION.sub(r"\1", value.strip()))
             if moment.tzinfo is None:
+                zone = zone or _assumed_zone.get()
                 return None if zone is None else moment.replace(tzinfo=zone).timestamp()
             return moment.timestamp()
         except (ValueError, OverflowError):

@@ -68,14 +68,17 @@ class FileReceiver:
 
 def _line(incident: Incident) -> str:
     finding = incident.findings[0]
-    series = " / ".join(plain(value, 60) for value in finding.labels.values() if value) or "all requests"
+    series = " / ".join(plain(value, 60) for value in finding.labels.values() if value and value.strip()) or f"requests without {' and '.join(finding.labels)}"
     return f"{incident.severity.upper()}  {incident.state}  {incident.id}  {incident.title}: {series}: {rate_line(finding)}"
 
 
 def _section(incident: Incident) -> str:
     rows = [f"**{incident.severity.upper()}, {incident.state}: {markdown(incident.title)}** (`{incident.id}`)", ""]
     for finding in incident.findings[:6]:
-        series = " / ".join(markdown(value, 60) for value in finding.labels.values() if value) or "all requests"
+        series = (
+            " / ".join(markdown(value, 60) for value in finding.labels.values() if value and value.strip())
+            or f"requests without {' and '.join(finding.labels)}"
+        )
         rows.append(f"- {markdown(finding.title)}: {series}: {rate_line(finding)}")
     if len(incident.findings) > 6:
         rows.append(f"- … and {len(incident.findings) - 6} more")

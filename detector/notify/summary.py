@@ -15,7 +15,7 @@ from detector.window import iso
 def line(incident: Incident) -> str:
     """`Thinking markers appear in answers: chat / qwen3: 25 of 1,204 requests (2.1 %, …), usually 0.2 %`, with control characters shown."""
     finding = incident.findings[0]
-    name = " / ".join(plain(value, 60) for value in finding.labels.values() if value) or "all requests"
+    name = " / ".join(plain(value, 60) for value in finding.labels.values() if value and value.strip()) or f"requests without {' and '.join(finding.labels)}"
     return f"{finding.title}: {name}: {rate_line(finding)}"
 
 

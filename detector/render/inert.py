@@ -43,6 +43,11 @@ def _joins(text: str, at: int) -> bool:
     return "\U0001f1e6" <= after <= "\U0001f1ff" and flags % 2 == 1
 
 
+def code_span(text: object, limit: int = MAX_LENGTH) -> str:
+    """`plain` text as a Markdown code span, in which nothing but a backtick has a meaning; so what is copied from it is the text itself."""
+    return f"`{plain(text, limit).replace('`', 'ʼ')}`"
+
+
 def markdown(text: object, limit: int = MAX_LENGTH) -> str:
     """`plain` text with everything that Markdown or HTML would read as markup escaped; addresses stay text too, where bare ones become links."""
     escaped = "".join(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from detector.findings import Finding
-from detector.render.inert import markdown
+from detector.render.inert import code_span, markdown
 from detector.render.numbers import clock, percent, rate_line, span
 from detector.report import Report
 
@@ -36,13 +36,13 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    name = " / ".join(markdown(value) for value in finding.labels.values() if value) or "all requests"
+    name = " / ".join(markdown(value) for value in finding.labels.values() if value and value.strip()) or f"requests without {' and '.join(finding.labels)}"
     yield ""
     yield f"## {finding.severity}: {markdown(finding.title)}: {name}"
     yield ""
     yield f"{rate_line(finding)}."
     yield ""
-    yield f"- rule `{finding.rule}`, incident `{finding.incident}`, score {finding.score:.1f} (fires from {finding.threshold:g})"
+    yield f"- rule `{finding.rule}`, incident `{finding.incident}`, score {finding.score:.3g} (fires from {finding.threshold:g})"
     if finding.first and finding.last:
         yield f"- first {clock(finding.first, seconds=True)}, last {clock(finding.last, seconds=True)} UTC"
     if finding.subtypes:
@@ -56,10 +56,10 @@ def _finding(finding: Finding) -> Iterator[str]:
     if finding.impact:
         yield f"- impact: {markdown(finding.impact, 600)}"
     for index, step in enumerate(finding.next_steps, 1):
-        yield f"- step {index}: {markdown(step, 600)}"
+        yield f"- step {index}: {step}"  # the rule's own text, with its own markup
     for reference in finding.references[:3]:
         yield f"- upstream: {markdown(reference)}"
     if finding.request_ids:
         if finding.excerpt:
             yield f"- text: {markdown(finding.excerpt, 600)}"
-        yield "- requests: " + ", ".join(f"`{markdown(request_id, 60)}`" for request_id in finding.request_ids)
+        yield "- requests: " + ", ".join(code_span(request_id, 120) for request_id in finding.request_ids)

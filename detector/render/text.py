@@ -51,7 +51,7 @@ def _lines(report: Report) -> Iterator[str]:
 
 
 def _finding(finding: Finding, *, more: bool, advise: bool) -> Iterator[str]:
-    name = " / ".join(f"{plain(value)}" for value in finding.labels.values() if value) or "all requests"
+    name = " / ".join(f"{plain(value)}" for value in finding.labels.values() if value and value.strip()) or f"requests without {' and '.join(finding.labels)}"
     head = f"{'  same incident: ' if more else ''}{MARK[finding.severity]}  {finding.title}  [{finding.rule}]"
     yield head
     yield f"  {name}"
@@ -97,7 +97,7 @@ def _when(finding: Finding) -> str:
     if finding.peak is not None:
         parts.append(f"fired over {span(finding.peak.start, finding.peak.end)}: {of(finding.peak)} ({percent(finding.peak.rate)})")
     expected = "" if finding.expected is None else f", {finding.expected:.1f} expected"
-    parts.append(f"score {finding.score:.1f} (fires from {finding.threshold:g}{expected})")
+    parts.append(f"score {finding.score:.3g} (fires from {finding.threshold:g}{expected})")
     return "; ".join(parts)
 
 

@@ -75,8 +75,8 @@ class SourceSettings(Strict):
     """Name of the log's format (`detector formats list`); recognised when left out."""
     mapping: dict[ColumnName, ColumnMapping] = Field(default_factory=dict)
     """Canonical column → where it stands, for a log that is not recognised."""
-    timezone: str = "UTC"
-    """Time zone of times in the log that bear none (IANA name)."""
+    timezone: str | None = None
+    """Time zone of times in the log that bear none (IANA name); without it such times are not used, except in a mapping, where they are UTC."""
     tls: Tls = Tls()
     timeout: Seconds = 30.0
     """Limit on one request to the cluster."""
@@ -93,9 +93,9 @@ class SourceSettings(Strict):
 
     @field_validator("timezone")
     @classmethod
-    def _known_zone(cls, value: str) -> str:
+    def _known_zone(cls, value: str | None) -> str | None:
         try:
-            ZoneInfo(value)
+            ZoneInfo(value or "UTC")
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f"'{value}' is no time zone: write an IANA name such as UTC or Asia/Seoul") from None
         return value
