@@ -315,6 +315,22 @@ def test_a_deleted_parent_comes_back_after_the_silence(desk: Desk) -> None:
     assert "56 of 1,204" in desk.parent().text
 
 
+def test_a_receiver_that_breaks_keeps_nothing_from_the_others(desk: Desk) -> None:
+    """A fault of ours is loud, and what it kept is delivered once it is mended."""
+
+    class Broken(FileReceiver):
+        def tell(self, *arguments: Any, **more: Any) -> dict[str, Any] | None:
+            raise KeyError("a secret of a log")
+
+    desk.receivers = {"file": Broken("-"), **desk.receivers}
+    done = desk.run(0, at(0))
+    assert done.exit_code == 3
+    assert "KeyError" in done.delivered.failures[0]
+    assert "secret" not in done.delivered.failures[0]
+    assert len(desk.slack.parents()) == 1
+    assert [message.receiver for message in desk.store.waiting()] == ["file"]
+
+
 def test_posts_are_paced_per_channel(desk: Desk) -> None:
     """About one a second and channel, as Slack asks."""
     now, waits = [0.0], []

@@ -84,6 +84,10 @@ def _send(store: Store, receiver: Receiver, message: Message, telling: Telling, 
         delay = error.retry_after_seconds if error.retry_after_seconds is not None else min(LONGEST_DELAY, FIRST_DELAY * 2.0 ** min(message.attempts, 10))
         store.mark(message.id, "waiting", now=clock(), error=str(error), next_at=clock() + delay, attempted=False)
         return error
+    except Exception as error:  # a fault of ours in one receiver must not keep messages from the others; it is loud, and the message is kept
+        text = f"{receiver.name}: it could not make the message ({type(error).__name__}); please report this"
+        store.mark(message.id, "waiting", now=clock(), error=text, next_at=clock() + FIRST_DELAY, attempted=False)
+        return NotifyError(text, retryable=True)
     store.delivered(message, reference, {incident.id: Told(incident.opened, incident.severity) for incident in telling.storm or (telling.incident,)}, clock())
     return None
 
