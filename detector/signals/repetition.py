@@ -168,9 +168,12 @@ def observable(record: Record) -> bool:
 
 
 def observable_rows(batch: Batch) -> list[bool]:
-    """`observable` for every row."""
-    columns = zip(batch.column("content"), batch.column("reasoning"), batch.column("finish_reason"), strict=True)
-    return [bool(content or reasoning) or finish == "repetition" for content, reasoning, finish in columns]
+    """`observable` for every row: where the content shows something there is no need to look."""
+    contents, thoughts, reasons = (batch.column(name) for name in ("content", "reasoning", "finish_reason"))
+    found: list[bool] = (~batch.text.blank).tolist()
+    for row in batch.text.blank.nonzero()[0].tolist():
+        found[row] = bool(contents[row] or thoughts[row]) or reasons[row] == "repetition"
+    return found
 
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
