@@ -306,3 +306,18 @@ def test_a_fault_of_ours_is_no_finding(log: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(command, "print_report", lambda *_: 1 / 0)
     assert main(["check", "--all", "--source", str(log)]) == 2
     assert "ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_rotated_copies_are_read_once(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log, its packed copy, and an earlier state of it in one folder."""
+    folder = tmp_path / "rotated"
+    folder.mkdir()
+    data = log.read_bytes()
+    (folder / "a.jsonl").write_bytes(data)
+    (folder / "a.jsonl.1.gz").write_bytes(gzip.compress(data))
+    (folder / "a.jsonl.2").write_bytes(data[: data.index(b"\n", len(data) // 2) + 1])
+    _, one = checked(capsys, "--since", "1h", "--source", str(log))
+    _, three = checked(capsys, "--since", "1h", "--source", str(folder))
+    assert three["findings"][0]["flagged"] == one["findings"][0]["flagged"]
+    assert three["scanned"]["requests"] == one["scanned"]["requests"]
+    assert sum("read once" in entry["why"] for entry in three["could_not"]) == 2

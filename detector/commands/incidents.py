@@ -59,9 +59,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _open(args: argparse.Namespace) -> closing[Store]:
     from detector.config import load_settings
+    from detector.errors import StoreError
     from detector.storage.store import Store
 
     settings = load_settings(args.config, os.environ)
+    file = settings.store.partition("sqlite:///")[2]
+    if file and args.verb != "silence" and not os.path.exists(file):
+        raise StoreError(f"there is no store at {file}: is this the right folder, or --config missing? (`check --notify` and `run` make it)")
     return closing(Store(settings.store, settings.secrets.store_password))
 
 

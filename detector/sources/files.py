@@ -20,6 +20,7 @@ from detector.formats.values import decoded
 from detector.formats.wrapping import Peeler
 from detector.reading import ReadingOptions
 from detector.sources.base import CouldNot, Tally
+from detector.sources.copies import without_copies
 from detector.sources.lines import Fault, raw_lines
 from detector.sources.opening import STDIN, Blocks, sniff
 from detector.sources.partition import UNIT_BYTES, Unit, cut, lines_before, shares
@@ -84,7 +85,7 @@ class Files:
     def _planned(self) -> list[Unit]:
         if self.units is None:
             self.units = []
-            for path in expand(self.paths):
+            for path in without_copies(expand(self.paths), self.faults):
                 self.units.extend(_plan(path, self.options, self.faults))
             self.views = self._several_views([unit.path for unit in self.units])
         return self.units
@@ -119,7 +120,8 @@ def expand(paths: Sequence[str]) -> list[str]:
         for name in names:
             try:
                 status = os.stat(name)
-            except OSError:
+            except OSError:  # gone meanwhile, or closed to us: told when it is opened
+                found.setdefault(name, name)
                 continue
             found.setdefault((status.st_dev, status.st_ino), name)
     return list(found.values())
