@@ -7,7 +7,9 @@ lists of names look alike: there most lines have the other language, or both sta
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
+from itertools import islice
 
 from detector.signals.scripts import SCRIPTS, Run, letters, not_japanese, runs, simplified_count
 
@@ -22,6 +24,7 @@ SENTENCES_SHARE = 0.9  # of the own characters at most where sentences are forei
 SENTENCE_LETTERS = 6
 OPENING_RATIO = 3  # own characters per foreign one where a foreign sentence has the first line for itself
 CHINESE_LETTERS, CHINESE_ALIENS, CHINESE_WORDS = 12, 2, 1
+JUDGED_CHARACTERS, MOST_SENTENCES = 1 << 14, 8  # the time for hostile text stays bounded
 LABELS = 2  # different ones; a single foreign label is a name or a term
 GLOSSARY_SHARE = 0.6  # of the lines that hold the other language, with own words beside it: a glossary
 
@@ -31,6 +34,7 @@ def foreign_lines(text: str, main: str, is_meant: Callable[[Run], bool]) -> tupl
     own = {"zh": {"han"}, "ja": {"han", "kana"}, "ko": {"hangul"}}.get(main)
     if own is None:
         return None
+    text = text[:JUDGED_CHARACTERS]
     found = runs(text, latin=False)
     size = sum(len(run.text) for run in found if run.script in own)
     foreign = [run for run in found if _is_foreign(run, main) and not is_meant(run)]
@@ -39,7 +43,7 @@ def foreign_lines(text: str, main: str, is_meant: Callable[[Run], bool]) -> tupl
         return chinese, {"han"}
     if not foreign or size < OWN_LETTERS or strange > SENTENCES_SHARE * size:
         return None
-    sentences = list(_sentences(text, main, foreign, size))
+    sentences = list(islice(_sentences(text, main, foreign, size), MOST_SENTENCES))
     if sentences:
         return len(sentences), {run.script for run in sentences}
     labels = list(_labels(text, foreign, own)) if strange <= FOREIGN_SHARE * size else []
@@ -56,8 +60,10 @@ def _is_foreign(run: Run, main: str) -> bool:
 
 def _sentences(text: str, main: str, foreign: list[Run], size: int) -> Iterable[Run]:
     """First foreign run of each sentence that is wholly in the other language, beside an own sentence on its line or opening the answer."""
+    starts = [run.start for run in foreign]
+    first = len(text) - len(text.lstrip())
     for match in _SENTENCE.finditer(text):
-        inside = [run for run in foreign if match.start() <= run.start < match.end()]
+        inside = foreign[bisect_left(starts, match.start()) : bisect_left(starts, match.end())]
         if not inside:
             continue
         count = letters(runs(match[0], latin=False))
@@ -68,7 +74,7 @@ def _sentences(text: str, main: str, foreign: list[Run], size: int) -> Iterable[
         line = text[text.rfind("\n", 0, match.start()) + 1 : match.end()], text[match.end() : (text.find("\n", match.end()) + len(text) + 1) % (len(text) + 1)]
         beside = letters(runs(line[0][: -len(match[0])] + line[1], latin=False))
         shared = beside["hangul"] if main == "ko" else beside["han"] + beside["kana"]
-        if shared or (not text[: match.start()].strip() and size >= OPENING_RATIO * strange):
+        if shared or (match.start() <= first and size >= OPENING_RATIO * strange):
             yield inside[0]
 
 
@@ -104,13 +110,14 @@ def _labels(text: str, foreign: list[Run], own: set[str]) -> Iterable[Run]:
     for line in text.split("\n"):
         lines.append((line, at))
         at += len(line) + 1
+    starts = [run.start for run in foreign]
     taken: list[Run] = []
     pairs = filled = 0
     for line, start in lines:
         if not line.strip() or set(line.strip()) <= set("|-: ") or _HASHTAG.search(line):
             continue
         filled += 1
-        inside = [run for run in foreign if start <= run.start < start + len(line)]
+        inside = foreign[bisect_left(starts, start) : bisect_left(starts, start + len(line))]
         if not inside:
             continue
         has_own = any(run.script in own for run in runs(line, latin=False))

@@ -8,6 +8,7 @@ Latin words are never foreign: every language borrows them.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import NamedTuple
 
 from detector.signals.foreign_lines import foreign_lines
@@ -33,6 +34,7 @@ SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
 SENTENCE = 6  # Han characters with two words of grammar among them: part of a sentence, whatever its topic
 WHOLE_SENTENCE = 8
+LONGEST_HEAD = 200  # characters of a line before a word in which a label is looked for
 NEAR = 24  # characters around a word in which a text says that it speaks about it
 _SPOKEN_ABOUT = re.compile(
     r"\b(?:words?|terms?|means?|meaning|called|phrase|characters?|letters?|symbol|written|spel(?:t|led)|pronounced|known as|palabra|mot|wort|heißt|bedeutet"
@@ -95,13 +97,15 @@ def _is_named(text: str, run: Run, before: Run | None) -> bool:
     """A Korean particle after a word that is listed or spoken about: `…, 华为가`, `音讀이라는 말`."""
     if _NAMING.match(text, run.end):
         return True
-    return (before is None or before.end < run.start) and _LABEL_BEFORE.search(text[text.rfind("\n", 0, run.start) + 1 : run.start]) is not None
+    return (before is None or before.end < run.start) and _LABEL_BEFORE.search(
+        text[max(text.rfind("\n", 0, run.start) + 1, run.start - LONGEST_HEAD) : run.start]
+    ) is not None
 
 
 def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own: set[str]) -> bool:
     """Words of the main language on one side at least, no label, list sign or gloss at either."""
     line_start = text.rfind("\n", 0, run.start) + 1
-    head = text[line_start : run.start]
+    head = text[max(line_start, run.start - LONGEST_HEAD) : run.start]
     sentence = len(run.text) >= 4 and run.script in EAST and (len(CHINESE_GRAMMAR.findall(run.text)) >= 2 or _KOREAN_GRAMMAR.search(run.text) is not None)
     sentence = sentence or _is_chinese_sentence(text, run) or (len(run.text) >= 2 and CHINESE_GRAMMAR.fullmatch(run.text) is not None)
     goes_on = (  # a list would go on with a comma, or have begun with another foreign word
@@ -159,7 +163,12 @@ def _is_asked(run: Run, content: str, user_text: str | None) -> bool:
     """The text or the request is about that script, or the request brought these very words."""
     if user_text is not None and run.text in user_text:
         return True
-    return is_about(run.script, content, user_text)
+    return _about(run.script, content, user_text)
+
+
+@lru_cache(maxsize=4)  # a text may hold thousands of runs of one script
+def _about(script: str, content: str, user_text: str | None) -> bool:
+    return is_about(script, content, user_text)
 
 
 def _weight_in_korean(text: str, run: Run, glued: bool) -> float:

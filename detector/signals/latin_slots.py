@@ -33,6 +33,7 @@ _SHOWN = re.compile(
     r"|choose|sign|says|reads?\b|reading|printed|engraved|stamp|seal|named|called|name|title|word|greet|meaning|surname|family name)"
 )
 _WINDOW = 48
+_AROUND = 400  # characters on each side that show the language
 
 
 def is_word_of_the_sentence(text: str, run: Run, *, glued: bool) -> bool:
@@ -54,7 +55,7 @@ def is_word_of_the_sentence(text: str, run: Run, *, glued: bool) -> bool:
     if run.script in ("han", "kana", "hangul") and _LISTED.search(before):
         return False
     if run.script == "han":
-        if _is_not_english(text):
+        if _is_not_english(text[max(0, run.start - _AROUND) : run.end + _AROUND]):
             return True
         simplified = simplified_count(run.text)
         return simplified > 0 and (_CLOSED.search(before) is not None or (simplified >= 2 and size >= 4))

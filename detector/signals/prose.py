@@ -15,7 +15,7 @@ _MARKS = re.compile("[\ue001-\ue003]")
 _FENCE = re.compile(r"(?ms)^[ \t]{0,8}(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]{0,8}\1[`~]*[ \t]*$|\Z)")
 _INLINE = re.compile(r"(`+)(?!`)(?:(?!\1).|\n(?!\n)){1,2000}?\1(?!`)")
 _CODE = re.compile(
-    r"https?://\S+|www\.\S+|[\w.+-]+@[\w-]+\.[\w.]+"  # links and addresses
+    r"https?://\S+|www\.\S+|[\w.+-]{1,64}@[\w-]{1,64}\.[\w.]{1,64}"  # links and addresses
     r"|\$\$.{1,2000}?\$\$|\\\[.{1,2000}?\\\]|\\\(.{1,500}?\\\)|\$[^$\n]{1,200}\$"  # formulas
     r"|</?[A-Za-z][^<>\n]{0,300}>"  # tags
     r"|\{\{?[^{}\n]{0,200}\}\}?",  # template variables
