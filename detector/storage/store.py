@@ -304,18 +304,26 @@ class Store:
     def ledger(self, source: str, start: int, end: int) -> tuple[Ledger, set[int]]:
         """The kept counts of minutes `[start, end)` of one source, and which of these minutes are settled."""
         ledger, settled = Ledger(), set()
-        query = sa.select(tables.ledger_minutes).where(
-            tables.ledger_minutes.c.source == source, tables.ledger_minutes.c.minute >= start, tables.ledger_minutes.c.minute < end
-        )
+        import numpy as np
+
+        kept = tables.ledger_minutes.c
+        query = sa.select(kept.minute, kept.settled, kept.counts, kept.evidence).where(kept.source == source, kept.minute >= start, kept.minute < end)
+        found: dict[str, list[tuple[int, Labels, int, int]]] = {}
         with self.transaction() as connection:
-            for row in connection.execute(query):
-                _load_minute(ledger, row.minute, json.loads(row.counts), json.loads(row.evidence))
-                if row.settled:
-                    settled.add(int(row.minute))
+            for minute, is_settled, counts, evidence in connection.execute(query):
+                for labels, signal, requests, flagged in json.loads(counts):
+                    found.setdefault(signal, []).append((minute, tuple(labels), requests, flagged))
+                if evidence != "[]":
+                    _load_evidence(ledger, minute, json.loads(evidence))
+                if is_settled:
+                    settled.add(int(minute))
+        for signal, rows in found.items():
+            minutes, labels_of, requests_of, flagged_of = zip(*rows, strict=True)
+            ledger.add(np.array(minutes), labels_of, signal, np.array(requests_of), np.array(flagged_of))
         return ledger, settled
 
     def keep_ledger(self, source: str, ledger: Ledger, minutes: Iterable[int], settled_before: int, fact: tuple[str, Any] | None = None) -> None:
-        """Replace the kept counts of `minutes` by what `ledger` holds; minutes before `settled_before` will not be read again. `fact`: kept with them, or neither."""
+        """Replace the kept counts of `minutes` by what `ledger` holds; those before `settled_before` are not read again. `fact`: kept with them, or neither."""
         counts: dict[int, list[list[Any]]] = {minute: [] for minute in minutes}
         evidence: dict[int, list[list[Any]]] = {minute: [] for minute in counts}
         for minute, labels, signal, requests, flagged in ledger.rows():
@@ -326,17 +334,20 @@ class Store:
                 examples = [[e.timestamp, e.request_id, e.subtype, e.reason, e.doc_index, e.doc_id] for e in found.examples]
                 evidence[minute].append([list(labels), signal, found.subtypes, found.also, examples, found.first, found.last])
         with self.transaction() as connection:
-            for minute in counts:
-                connection.execute(sa.delete(tables.ledger_minutes).where(tables.ledger_minutes.c.source == source, tables.ledger_minutes.c.minute == minute))
-                connection.execute(
-                    sa.insert(tables.ledger_minutes).values(
-                        source=source,
-                        minute=minute,
-                        settled=int(minute < settled_before),
-                        counts=json.dumps(counts[minute]),
-                        evidence=json.dumps(evidence[minute]),
-                    )
-                )
+            if counts:  # many at once: the first run of a worker keeps a week of minutes
+                gone = sa.delete(tables.ledger_minutes).where(tables.ledger_minutes.c.source == source, tables.ledger_minutes.c.minute == sa.bindparam("at"))
+                connection.execute(gone, [{"at": minute} for minute in counts])
+                rows = [
+                    {
+                        "source": source,
+                        "minute": minute,
+                        "settled": int(minute < settled_before),
+                        "counts": json.dumps(counts[minute]),
+                        "evidence": json.dumps(evidence[minute]),
+                    }
+                    for minute in counts
+                ]
+                connection.execute(sa.insert(tables.ledger_minutes), rows)
             if fact is not None:
                 _keep_fact(connection, *fact)
 
@@ -388,15 +399,7 @@ def _upgrade(connection: sa.Connection) -> None:
     command.upgrade(config, "head")
 
 
-def _load_minute(ledger: Ledger, minute: int, counts: list[list[Any]], evidence: list[list[Any]]) -> None:
-    import numpy as np
-
-    by_signal: dict[str, list[tuple[Labels, int, int]]] = {}
-    for labels, signal, requests, flagged in counts:
-        by_signal.setdefault(signal, []).append((tuple(labels), requests, flagged))
-    for signal, rows in by_signal.items():
-        labels_of, requests_of, flagged_of = zip(*rows, strict=True)
-        ledger.add(np.full(len(rows), minute), labels_of, signal, np.array(requests_of), np.array(flagged_of))
+def _load_evidence(ledger: Ledger, minute: int, evidence: list[list[Any]]) -> None:
     for labels, signal, subtypes, also, examples, first, last in evidence:
         ledger.add_evidence(minute, tuple(labels), signal, Evidence(subtypes, also, [Example(*example) for example in examples], first, last))
 
