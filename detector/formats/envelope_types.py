@@ -55,6 +55,7 @@ class Message(Struct, gc=False, kw_only=True):
     reasoning: Text | UnsetType = UNSET
     tool_calls: list[ToolCall] | None = None
     refusal: Text = None
+    function_call: None = None  # vLLM always writes it; a filled one is for the general path
 
 
 class Choice(Struct, gc=False, kw_only=True):
