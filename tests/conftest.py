@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tests.es_index import drop_all
 from tests.nodes.nodes import SERVERS, Node, NodeMissingError, running
+
+settings.register_profile("untimed", deadline=None)  # no test is about time: a busy machine must not fail one
+settings.load_profile("untimed")
 
 REQUIRED = os.environ.get("DETECTOR_REQUIRE_NODES") == "1"  # set by .ci/run: a server that can't be had is a failure there, not a skip
 _ran: dict[str, str] = {}
