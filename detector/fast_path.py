@@ -13,7 +13,6 @@ from collections import Counter
 from typing import Any
 
 import msgspec
-import numpy as np
 import orjson
 
 from detector.formats.base import Document, formats
@@ -22,6 +21,7 @@ from detector.formats.envelope import FORMAT, read_envelope
 from detector.formats.envelope_types import IGNORED, PARTS, asked, decoder, keys_asked, kind_of, parts_of
 from detector.formats.wrapping import Peeler
 from detector.record import Record
+from detector.sources.partition import line_ends
 
 _PROOFS = 3  # documents in which a further key must have changed nothing before it counts as harmless
 _ATTEMPTS = 256  # lines that are tried for such proofs, per reader: a log of ever new keys stays on the general path
@@ -67,7 +67,7 @@ class FastLines:
             self._misses += 1
             return None
         self._misses = 0
-        ends = int(np.count_nonzero(np.frombuffer(block, np.uint8) == 10))  # bytes.count walks byte by byte: five times slower
+        ends = line_ends(block)
         if f"\n{_TRITON}" in "\n".join(["", *[row.response.id or "" for row in rows]]):
             return None
         return rows if len(rows) == ends + (not block.endswith(b"\n")) else None
