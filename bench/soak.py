@@ -94,10 +94,10 @@ class ClusterLog:
     """An index that grows."""
 
     def __init__(self, url: str) -> None:
-        self.url = url
-        self.setting = f"{{url: '{url}', index: llm-log, lag: 5s}}"
+        self.url, self.index = url, f"llm-soak-{os.getpid()}"  # a node is shared
+        self.setting = f"{{url: '{url}', index: {self.index}, lag: 5s}}"
         mapping = {"mappings": {"properties": {"@timestamp": {"type": "date"}}}}
-        self._send("PUT", "/llm-log", json.dumps(mapping).encode(), "application/json")
+        self._send("PUT", f"/{self.index}", json.dumps(mapping).encode(), "application/json")
 
     def _send(self, method: str, path: str, body: bytes, kind: str) -> None:
         request = urllib.request.Request(self.url + path, body, {"Content-Type": kind}, method=method)
@@ -107,7 +107,7 @@ class ClusterLog:
     def write(self, rows: list[dict[str, Any]]) -> None:
         for at in range(0, len(rows), 2000):
             lines = [json.dumps({"index": {}}) + "\n" + json.dumps({**row, "@timestamp": row["timestamp"]}) + "\n" for row in rows[at : at + 2000]]
-            self._send("POST", "/llm-log/_bulk?refresh=true", "".join(lines).encode(), "application/x-ndjson")
+            self._send("POST", f"/{self.index}/_bulk?refresh=true", "".join(lines).encode(), "application/x-ndjson")
 
     def rotate(self) -> str:
         return ""

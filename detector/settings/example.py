@@ -43,6 +43,7 @@ SHOWN = {  # examples of what may be set, as comments
     "source.mapping.<name>.path": "result.why_it_ended",
     "source.mapping.<name>.unit": "ms",
     "source.mapping.<name>.values": "{max_tokens: length}",
+    "source.timezone": "Asia/Seoul",
     "source.tls.ca_file": "/etc/detector/ca.pem",
     "source.tls.fingerprint": "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
     "source.proxy": "http://proxy.example:3128",
