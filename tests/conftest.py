@@ -12,6 +12,7 @@ from hypothesis import settings
 
 from tests.es_index import drop_all
 from tests.nodes.nodes import SERVERS, Node, NodeMissingError, running
+from tests.servers.required import MISSING, RAN
 
 settings.register_profile("untimed", deadline=None)  # no test is about time: a busy machine must not fail one
 settings.load_profile("untimed")
@@ -91,7 +92,7 @@ def node(request: pytest.FixtureRequest) -> Node:
 def pytest_sessionfinish(session: pytest.Session) -> None:
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:  # a worker of pytest-xdist tells its controller
-        output["servers"] = (_ran, _missing)
+        output["servers"] = ({**RAN, **_ran}, {**MISSING, **_missing})
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -103,6 +104,8 @@ def pytest_testnodedown(node: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Which real servers and versions ran, so that 'skipped' is never read as 'passed'."""
+    _ran.update(RAN)
+    _missing.update({name: why for name, why in MISSING.items() if name not in _ran})
     if not _ran and not _missing:
         return
     terminalreporter.section("real servers")

@@ -18,6 +18,7 @@ import yaml
 from detector.config import Settings, load_settings
 from detector.settings.example import example, lacking
 from detector.settings.reference import keys
+from tests.servers.required import note_ran
 from tests.worker_site import asked, free_port, until
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -272,6 +273,7 @@ def test_units_start_commands_that_exist() -> None:
 @pytest.mark.prometheus
 def test_alert_rules_are_taken_by_promtool_and_fire_when_they_should() -> None:
     promtool = tool("promtool")
+    note_ran("promtool (rules and configuration of Prometheus)", promtool)
     ran(promtool, "check", "config", str(DEPLOY / "prometheus" / "prometheus.yml"))
     ran(promtool, "check", "rules", str(DEPLOY / "prometheus" / "detector.rules.yml"))
     assert "SUCCESS" in ran(promtool, "test", "rules", str(DEPLOY / "prometheus" / "detector.rules.test.yml"))

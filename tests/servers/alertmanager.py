@@ -16,7 +16,7 @@ from typing import Any
 from urllib.error import URLError
 from urllib.request import urlopen
 
-from tests.servers.required import ServerMissingError, free_port
+from tests.servers.required import ServerMissingError, free_port, note_ran
 
 CONFIG = """\
 route: {receiver: us, group_by: [incident], group_wait: 100ms, group_interval: 300ms, repeat_interval: 1h}
@@ -81,6 +81,7 @@ def alertmanager(folder: Path) -> Iterator[Alertmanager]:
         process = subprocess.Popen([program, *arguments], stdout=log, stderr=log, cwd=folder)
     try:
         _until_ready(state.url, process, folder / "log")
+        note_ran("alertmanager", program)
         yield state
     finally:
         process.terminate()

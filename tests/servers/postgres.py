@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.servers.required import ServerMissingError, free_port
+from tests.servers.required import ServerMissingError, free_port, note_ran
 
 
 @contextmanager
@@ -29,6 +29,7 @@ def postgres() -> Iterator[str]:
         _run([_program("initdb"), "-D", str(data), "-U", "detector", "-A", "trust", "--no-sync", "-E", "UTF8", "--locale=C"], user, folder)
         options = f"-h 127.0.0.1 -p {port} -c fsync=off -c unix_socket_directories={folder} -c max_connections=40 -c shared_buffers=16MB"
         _run([control, "-D", str(data), "-w", "-t", "60", "-l", str(folder / "log"), "-o", options, "start"], user, folder)
+        note_ran("postgresql", control)
         try:
             yield f"postgresql+psycopg://detector@127.0.0.1:{port}/postgres"
         finally:
