@@ -10,7 +10,7 @@ demo: $(VENV)/.installed  ## install, then show the findings of the bundled log
 	$(BIN)/detector demo
 
 test: $(VENV)/.installed-dev  ## install what tests need, then run them all
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2 --dist loadfile
 
 lint: $(VENV)/.installed-dev  ## style and types
 	$(BIN)/ruff check .

@@ -6,15 +6,14 @@ do the cells change, is it closed, does it end cleanly), never at a list of know
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from detector.record import Record
 from detector.signals.request_words import asks_for_repetition, asks_for_verse
+from detector.signals.text_units import collapsed, counts_up, is_code, is_prose, recurring_share, units
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +42,15 @@ class Suspect:
         return self.text[self.start : self.end]
 
 
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？…])\s*")
-_OPENER = re.compile(r"^(?:(?:so|ok|okay|oh|and|but|hmm)[ .,]+)?[^\s,，、]{1,10}(?: [^\s,，、]{1,6})?[,，、]\s*", re.IGNORECASE)
 _RULER = re.compile(r"([^\w\s])\1{5,}|(?:[-=+|:*_~.·•─━│┃░▒▓█▁-▇ ]){8,}")
-_HEX_DUMP = re.compile(r"^\s*(?:0x)?[0-9a-fA-F]{4,16}:?\s+(?:[0-9a-fA-F]{2,8}[ ,]+){3,}", re.MULTILINE)
+_HEX_DUMP = re.compile(r"^[ \t]{0,8}(?:0x)?[0-9a-fA-F]{4,16}:?[ \t]{1,4}(?:[0-9a-fA-F]{2,8}[ ,]{1,3}){3,}", re.MULTILINE)
 _SEQUENCE_LINE = re.compile(r"^[\d\s]*[ACGTUNacgtun\s]{16,}[\d\s]*$")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
 LONGEST_PLAN = 31  # numbered entries with equal text: days of a month
+LONGEST_FORM = 4000  # characters of empty cells and blanks to write on
 LONGEST_RULER = 120  # characters: a rule across a page, even where the answer was cut off in it
 _RULE = frozenset("-=+|:_~─━│┃═║┌┐└┘├┤┬┴┼╭╮╰╯░▒▓█ \n")
 _TAGS = re.compile(r"(?:</?[A-Za-z][^<>]*>|&\w{2,8};|\s)+")
-_CODE_LINE = re.compile(r"^(?:\s{2,}|\t)\S|[;{}\]>,:]\s*$|\)\s*$|^\s*(?:#|//|/?\*)")
 _FENCE = re.compile(r"^[ \t]*(```+|~~~+)", re.MULTILINE)
 _LAUGHTER = frozenset("ㅋㅎㅠㅜㅇㄷ哈呵嘿嘻哇啊呜w笑草ドゴザはハアーぁwｗ5haeokHAoOлахЛАХ!?~…. ！？～")
 
@@ -134,7 +130,7 @@ def _few_characters(suspect: Suspect) -> bool:
     body = suspect.body
     if len(set(body)) > 8:
         return False
-    if body.strip() and set(body) <= _RULE and (len(body) <= LONGEST_RULER or (suspect.cut is False and set(body) & set("|_"))):
+    if body.strip() and set(body) <= _RULE and (len(body) <= LONGEST_RULER or (suspect.cut is False and len(body) <= LONGEST_FORM and set(body) & set("|_"))):
         return True
     if _fence_around(suspect) is not None:
         return True
@@ -176,7 +172,8 @@ def _biological_sequence(suspect: Suspect) -> bool:
 
 def _encoded_bytes(suspect: Suspect) -> bool:
     """Hex dump, or base64 with a part that does not repeat."""
-    if len(_HEX_DUMP.findall(suspect.text)) >= 3:
+    dump = _HEX_DUMP.findall(suspect.text)
+    if len(dump) >= 3 and 2 * len(set(dump)) > len(dump):
         return True
     for found in _BASE64_RUN.finditer(suspect.text):
         if found.start() < suspect.end and found.end() > suspect.start:
@@ -193,49 +190,6 @@ def _laughter(suspect: Suspect) -> bool:
     return set(suspect.body) <= _LAUGHTER or (suspect.period == 1 and suspect.body[0].isalpha() and len(suspect.body) <= 60)
 
 
-def units(body: str) -> list[str]:
-    """A stretch cut at its own joints: sentences and lines, without a short opener ("Wait,"); comma-separated parts where there are too few."""
-    parts = [part for line in body.split("\n") for part in _SENTENCE_END.split(line.strip())]
-    parts = [_OPENER.sub("", part, count=1).strip() for part in parts]
-    parts = [part for part in parts if part]
-    if len(parts) >= 6:
-        return parts
-    return [part.strip() for part in re.split(r"[,，、;；]\s*|(?<=})\s*", body) if part.strip()]
-
-
-def collapsed(unit: str) -> str:
-    """A unit with every number replaced: what is left when only counters change."""
-    return _NUMBER.sub("0", unit)
-
-
-def most_copies(text: str) -> int:
-    """How often the commonest unit of a text occurs."""
-    return max(Counter(unit for unit in units(text) if len(unit) > 3).values(), default=0)
-
-
-def recurring_share(parts: Sequence[str], counts: Counter[str]) -> float:
-    """Share of characters in units that occur at least three times by `counts`."""
-    total = sum(map(len, parts))
-    return sum(len(part) for part in parts if counts[part] >= 3) / total if total else 0.0
-
-
-def counts_up(parts: Sequence[str]) -> bool:
-    """Among units that are equal but for numbers, one number alone changes and it changes by a constant step."""
-    shape, _ = Counter(map(collapsed, parts)).most_common(1)[0]
-    rows = [tuple(_NUMBER.findall(part)) for part in parts if collapsed(part) == shape]
-    columns = [column for column in zip(*rows, strict=True) if len(set(column)) > 1]
-    if not columns:
-        return True
-    if len(set(columns)) > 1 or len(columns) > 2:
-        return False
-    try:
-        values = [int(cell) for cell in columns[0]]
-    except ValueError:
-        return False
-    steps = Counter(after - before for before, after in itertools.pairwise(values))
-    return bool(steps) and steps.most_common(1)[0][1] * 4 >= 3 * len(values[1:])
-
-
 def _cells_change(suspect: Suspect) -> bool:
     """Rows of data, code or a list: the units differ from one another by more than a counter."""
     if suspect.exact and (suspect.at_end or suspect.copies >= 3.5):
@@ -245,7 +199,7 @@ def _cells_change(suspect: Suspect) -> bool:
         return False
     # grams count from their third or fourth occurrence on, so the first copies lie before the stretch
     seen = units(suspect.text[max(0, suspect.start - 3 * len(suspect.body)) : suspect.end])
-    if recurring_share(parts, Counter(seen)) >= (0.95 if _code(suspect.body) else 0.75):
+    if recurring_share(parts, Counter(seen)) >= (0.95 if is_code(suspect.body) else 0.75):
         return False
     same_but_numbers = [collapsed(part) for part in parts]
     if recurring_share(same_but_numbers, Counter(map(collapsed, seen))) < 0.6:
@@ -254,22 +208,7 @@ def _cells_change(suspect: Suspect) -> bool:
         return True
     shape, copies = Counter(same_but_numbers).most_common(1)[0]
     # a plan of 31 days that ends by itself is a plan
-    return not _prose(shape) or _fence_around(suspect) is not None or (suspect.cut is False and copies <= LONGEST_PLAN)
-
-
-def _code(body: str) -> bool:
-    """Most lines are indented or end in a sign of code."""
-    lines = [line for line in body.split("\n") if line.strip()]
-    return len(lines) >= 4 and sum(bool(_CODE_LINE.search(line)) for line in lines) * 2 > len(lines)
-
-
-def _prose(unit: str) -> bool:
-    """A unit that reads as language rather than as data: mostly letters and spaces, several words or CJK letters, no code signs."""
-    letters = sum(character.isalpha() for character in unit)
-    signs = len(re.findall(r"[{}<>=;|\\/_\[\]\"'()$#@&%]", unit))
-    words = len(unit.split())
-    wide = len(re.findall(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]", unit))
-    return letters >= 0.6 * len(unit.replace(" ", "")) and signs <= 2 + len(unit) // 60 and (words >= 4 or wide >= 6)
+    return not is_prose(shape) or _fence_around(suspect) is not None or (suspect.cut is False and copies <= LONGEST_PLAN)
 
 
 def _refrain(suspect: Suspect) -> bool:

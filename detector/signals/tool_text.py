@@ -12,9 +12,7 @@ LONGEST_CALL = 4000  # characters at the end of an answer in which a call is loo
 _PYTHONIC = re.compile(r"(?:^|(?<=[\n.!?:。]))[ \t]*\[[ \t]*([A-Za-z_][\w.]{0,80}\([^\n]{0,2000}\))[ \t]*\]\s*\Z")
 _PYTHONIC_ARGUMENTS = re.compile(r"[A-Za-z_][\w.]{0,80}\((?:\s*\)|\s*[A-Za-z_]\w{0,60}\s*=\s*\S)")
 # Phi-4 mini; Gemma 4, Gemini and Kimi without their tokens.
-_NAMED = re.compile(
-    r"functools\[\s*\{|(?:^|\n)\s*call:[A-Za-z_][\w.-]{0,80}\{|print\(default_api\.\w|(?:^|\n)\s*functions\.[A-Za-z_]\w{0,80}:\d{1,3}\s{0,4}\{"
-)
+_NAMED = re.compile(r"functools\[\s*\{|(?:^|\n)\s*call:[A-Za-z_][\w.-]{0,80}\{|print\(default_api\.\w|(?:^|\n)\s*functions\.[A-Za-z_]\w{0,80}:\d{1,3}\s{0,4}\{")
 _BARE = re.compile(r"\s{0,8}([A-Za-z_][\w.-]{2,80})\s{0,4}(?=\{)")
 _HARMONY = re.compile(r"(?:\A\s*|assistant)commentary[ \t]?to=functions\.\w|(?:\A|\s)to=functions\.\w+[ \t]?(?:<\||code|json|\{)")
 _FENCE = re.compile(r"^```(?:tool_code|tool_calls?|tool_use)[ \t]*$", re.M)

@@ -9,7 +9,6 @@ from typing import NoReturn
 
 import pytest
 
-
 RAN: dict[str, str] = {}  # server -> version, of those that really ran; printed at the end of the session
 MISSING: dict[str, str] = {}
 
