@@ -7,34 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 START = 1_796_000_040.0  # 2026-11-29T22:14:00Z: a whole minute
-_WORDS = [
-    "모델",
-    "은",
-    "질문",
-    "에",
-    "답",
-    "을",
-    "만들",
-    "어",
-    "보낸다",
-    "서버",
-    "로그",
-    "를",
-    "본다",
-    "시간",
-    "분포",
-    "요청",
-    "길이",
-    "the",
-    "answer",
-    "of",
-    "a",
-    "server",
-    "holds",
-    "words",
-    "and",
-    "load",
-]
+_WORDS = tuple("모델 은 질문 에 답 을 만들 어 보낸다 서버 로그 를 본다 시간 분포 요청 길이 the answer of a server holds words and load".split())  # noqa: SIM905
 
 
 def _text(dice: random.Random, words: int) -> str:

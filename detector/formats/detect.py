@@ -264,7 +264,8 @@ class Reader:
 
     def _settled(self) -> Iterator[Record | Rejected]:
         if self._ready:
-            for outcome, self.current in self._ready:
+            for outcome, current in self._ready:
+                self.current = current
                 yield outcome
             self._ready.clear()
         if not self._waiting:
