@@ -133,7 +133,6 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
         "tool_arguments": [_arguments(message.tool_calls) if message.tool_calls else None for message in messages],
         "completion_tokens": [None if response.usage is None else response.usage.completion_tokens for response in responses],
         "max_tokens": [request.max_tokens for request in requests],
-        "latency_seconds": [_latency(row) for row in rows],
         "doc_index": [path] * size,
         "doc_id": Lazy(lines, str),
         "last_role": Lazy(range(size), talks.last_role),
@@ -171,6 +170,7 @@ _SELDOM: dict[str, Callable[[Any], Any]] = {
     "stop": lambda row: None if row.request.stop is None else strings(row.request.stop),
     "client_timeout_seconds": lambda row: row.client_timeout_s,
     "ttft_seconds": lambda row: _times(row.response.metrics)[1] if row.ttft_ms is None else row.ttft_ms * 1e-3,
+    "latency_seconds": lambda row: _latency(row),
     "queue_seconds": lambda row: _times(row.response.metrics)[0],
     "concurrency": lambda row: row.concurrency,
 }
