@@ -75,7 +75,7 @@ def test_no_cluster_privilege_is_used(log: Node) -> None:
     assert cluster.version() is None
 
 
-@pytest.mark.parametrize("index", [ELSEWHERE, f"{ELSEWHERE},{INDEX}"])
+@pytest.mark.parametrize("index", [ELSEWHERE, f"{ELSEWHERE},{INDEX}"], ids=["alone", "beside one in reach"])
 def test_an_index_out_of_reach(log: Node, index: str) -> None:
     with pytest.raises(ClusterError) as caught:
         observe(ClusterSource(lambda: _open(log, index), window=WINDOW), WANTED, SignalOptions())
