@@ -105,8 +105,8 @@ class Worker:
         self.started_at = self.clock()
         for group in self.groups:  # the first look at once: after a restart there may be something to make up for
             scheduler.add_job(self._due, group.trigger, args=(group,), id=group.name, name=group.name, next_run_time=datetime.now(zone))
+        ahead = self.clock() - self.monotonic()  # before the first run: what the clock does from then on is a jump
         scheduler.start()
-        ahead = self.clock() - self.monotonic()
         while not self._stop.wait(LOOK_AT_CLOCK):
             jump = self.clock() - self.monotonic() - ahead
             if abs(jump) > JUMP:  # APScheduler plans by the wall clock: set back, it would sleep until that time comes again
