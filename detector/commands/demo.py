@@ -11,7 +11,7 @@ WINDOW = "10h"  # the failure fills the log's last ten hours (detector/demo/READ
 
 STORY = f"""\
 The bundled log: 147 real answers of a real vLLM server, replayed on the arrivals of real traffic (eight days, one deployment). In its last ten hours a
-known failure is re-enacted: at a rate of 0.4 % answers run into their token cap although a thinking budget is set, with a </think> in what the user reads.
+known failure is re-enacted: 21 of 2,854 answers (0.7 %) run into their token cap although a thinking budget is set, with a </think> in what the user reads.
 How it was made: {LOG.parent.name}/README.md in the package. The same by hand:
 """
 
