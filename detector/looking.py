@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from detector.config import Settings
 from detector.errors import SourceError
 from detector.pipeline import Span, check
-from detector.report import Report
+from detector.report import Report, blind_report
 from detector.rules import Rule
-from detector.scheduled import Audience, Run, blind_report, run_once
+from detector.scheduled import Audience, Run, run_once
 from detector.sources.choice import open_source
 from detector.storage.memory import LedgerMemory
 from detector.storage.store import Store

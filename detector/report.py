@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from detector.errors import SourceError
 from detector.findings import Finding
 from detector.observation import Observation
 from detector.rules import Rule
@@ -32,6 +33,11 @@ class Report:
         if self.findings:
             return FIRING
         return BLIND if any(entry.blocking for entry in self.could_not) else QUIET
+
+
+def blind_report(window: Window | None, error: SourceError) -> Report:
+    """The report of a run whose source could not be read at all: nothing was looked at, and nothing resolves."""
+    return Report(window, Tally(), (), (CouldNot("the log", str(error), "see `detector doctor`"),))
 
 
 def source_notes(tally: Tally, wanted: Collection[str]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from detector.errors import NotifyError, SourceError, StoreError
+from detector.errors import NotifyError, StoreError
 from detector.incidents import Change, Incident, Kind, Policy, advance
 from detector.notify.base import TELLING, Heard, Link, Listener, Receiver, Route
 from detector.notify.decision import decide
@@ -20,7 +20,6 @@ from detector.report import Report
 from detector.rules import Rule
 from detector.sources.base import CouldNot, Tally
 from detector.storage.store import Store
-from detector.window import Window
 
 SNOOZE_SECONDS = 4 * 3600  # a reaction names no time: half a shift
 FORGET_EVERY = 3600.0  # seconds; retention is counted in days
@@ -61,11 +60,6 @@ class Run:
     def exit_code(self) -> int:
         """As of `check`; 3 when a message could not be delivered."""
         return UNDELIVERED if self.delivered.failures else self.report.exit_code
-
-
-def blind_report(window: Window | None, error: SourceError) -> Report:
-    """The report of a run whose source could not be read at all: nothing was looked at, and nothing resolves."""
-    return Report(window, Tally(), (), (CouldNot("the log", str(error), "see `detector doctor`"),))
 
 
 def run_once(

@@ -163,6 +163,16 @@ def test_missing_file_is_an_error_with_its_name(capsys: pytest.CaptureFixture[st
     assert "no/such/file.jsonl" in captured.err
 
 
+def test_a_source_that_can_not_be_read_is_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody listens there: JSON on stdout says so, one line on stderr, exit code 2."""
+    assert main(["check", "--format", "json", "--since", "1h", "--source", "http://127.0.0.1:9/llm-*"]) == 2
+    captured = capsys.readouterr()
+    (entry,) = json.loads(captured.out)["could_not"]
+    assert entry["blocking"] is True
+    assert "no connection" in entry["why"]
+    assert "no connection" in captured.err
+
+
 def test_records_without_time_are_judged_with_all_and_named_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Half the records bear no time."""
     rows = days(1, 60)

@@ -57,13 +57,20 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     """Check and print; returns the exit code."""
     from detector.config import load_settings
+    from detector.errors import SourceError
+    from detector.report import blind_report
 
     span = span_of(args.since, args.start, args.end, whole=args.all)
     settings = load_settings(args.config, os.environ)
     rules = rules_of(settings, args.rules)
     if args.notify:
         return _notify(settings, rules, span, args)
-    report = checked(settings, rules, span, args)
+    try:
+        report = checked(settings, rules, span, args)
+    except SourceError as error:
+        if args.format == "json":  # whoever reads JSON gets a report also when nothing could be read
+            print_report(blind_report(None, error), args.format)
+        raise
     print_report(report, args.format)
     return report.exit_code
 
@@ -72,7 +79,8 @@ def _notify(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
     """One scheduled run: check, advance the incidents, tell; the report is printed as without --notify."""
     from detector.errors import SourceError
     from detector.notify.choice import audience_of
-    from detector.scheduled import blind_report, run_once
+    from detector.report import blind_report
+    from detector.scheduled import run_once
     from detector.storage.store import Store
 
     audience = audience_of(settings)
