@@ -74,3 +74,18 @@ def test_equal_or_said(node: Node, mapping: str, by_file: Observation, tmp_path:
     assert not unsaid, f"{unsaid} differ from the file, and nothing says so"
     assert set(COUNTED[mapping]) <= equal, said
     assert counted.tally.requests == len(LOG) - len(refused)
+
+
+def test_what_no_sample_held_is_said(opensearch: Node) -> None:
+    """One aborted answer of 1,200, in an object that the cluster can't group by: most samples don't hold it, and its denominator is an estimate then too."""
+    index = own("llm-table-seldom")
+    log = [document for document in documents(1400) if (document["response"] or {}).get("choices", [{}])[0].get("finish_reason", "stop") == "stop"][:1200]
+    at = next(number for number, document in enumerate(log) if number > 700 and document["status"] == 200)
+    log[at]["response"]["choices"][0]["finish_reason"] = "abort"
+    log = [document for document in log if len(json.dumps(document, ensure_ascii=False).encode()) < 32_766]
+    create(opensearch, index, MAPPINGS["flat_object"])
+    assert fill(opensearch, index, log) == []
+    counted = observe(source(opensearch, index, read_at_most=FEW), signals(), SignalOptions())
+    said = " ".join(entry.what for entry in counted.tally.could_not)
+    assert "exact number of requests that can show empty_content" in said
+    assert "requests that can show request_failure" not in said

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from detector.batch import Batch
 from detector.reading import ReadingOptions
-from detector.record import SERIES_LABELS, Record
+from detector.record import FINISH_REASONS, SERIES_LABELS, Record
 from detector.signals.base import Signal, SignalOptions
 from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_columns import Column, learn
@@ -24,6 +24,8 @@ from detector.window import Window
 PROFILE = ("status_code", "finish_reason")  # what decides whether a request shows a signal at all: counted beside the labels
 PROFILE_DOCUMENTS = 3  # documents looked at per profile
 MOST_PROFILES = 200
+_PROFILE_VALUES: dict[str, tuple[Any, ...]] = {"status_code": (200, 500, 0), "finish_reason": (*FINISH_REASONS, None)}
+SWAYED_RECORDS = 50
 Mode = Literal["candidates", "sample"]
 
 
@@ -183,6 +185,21 @@ def _profiled(
             if name and 0 < share < 1:
                 plan.estimated[name] = plan.estimated.get(name, 0) + counts.get(key, 0)
     plan.usual = _shares(random, signals)
+    unknown = [name for name in PROFILE if name not in plan.group and plan.columns[name].state != "constant"]
+    for name in _swayed(view.looked, signals, unknown):
+        plan.estimated[name] = plan.estimated.get(name, 0) or view.total
+
+
+def _swayed(looked: Sequence[Looked], signals: Mapping[str, Signal], columns: Sequence[str]) -> list[str]:
+    """Signals that a request shows with one value of these columns and not with another: what a sample does not hold may still be there, so where the
+    cluster can't group by such a column their denominators are estimates even if all sampled documents agree."""
+    records = [record for one in looked for record in counted(one.records)][:SWAYED_RECORDS]
+    tried = [(name, value) for name in columns for value in _PROFILE_VALUES[name]]
+    return [
+        name
+        for name, signal in signals.items()
+        if any(signal.observable(replace(record, **{column: value})) != signal.observable(record) for record in records for column, value in tried)
+    ]
 
 
 def _shares(looked: Sequence[Looked], signals: Mapping[str, Signal]) -> dict[str, float]:
