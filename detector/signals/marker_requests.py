@@ -52,10 +52,12 @@ def _bare(literal: str) -> str:
 
 
 def _demands(text: str | None, bare: str) -> bool:
-    if not text or _ASKS.search(text) is None:
+    """The text demands the marker; its name is looked for first, which is cheap and seldom there."""
+    if not text:
         return False
     lowered = text.lower()
-    if bare in lowered or bare in lowered.replace("/", "").replace(" ", ""):
-        return True
     name = bare.strip("<>[]|◁▷{}")
-    return len(name) >= 4 and re.search(rf"\b{re.escape(name)}\b[ -]?(?:xml )?(?:tags?|elements?|blocks?|태그|标签|タグ)", lowered) is not None
+    literal = bare in lowered or bare in lowered.replace("/", "").replace(" ", "")
+    if not (literal or (len(name) >= 4 and name in lowered)) or _ASKS.search(text) is None:
+        return False
+    return literal or re.search(rf"\b{re.escape(name)}\b[ -]?(?:xml )?(?:tags?|elements?|blocks?|태그|标签|タグ)", lowered) is not None
