@@ -7,10 +7,9 @@ cache folder where the package is read-only (numba's own fallback; `NUMBA_CACHE_
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from detector.kernel_start import without_linear_algebra
+from detector.kernel_start import compiled, without_linear_algebra
 from detector.marker_hints import MARKER_PAIR, ODD_PAIR, WIDE_PAIR
 
 without_linear_algebra()
@@ -30,7 +29,7 @@ _INVISIBLE = np.array(
 )  # fmt: skip
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _code_point(buffer: Bytes, at: int) -> np.int64:
     """The code point whose first byte is at `at`; well-formed UTF-8 is assumed (lone surrogates included)."""
     lead = np.int64(buffer[at])
@@ -45,7 +44,7 @@ def _code_point(buffer: Bytes, at: int) -> np.int64:
     return ((lead & 0x07) << 18) | (second << 12) | (third << 6) | (np.int64(buffer[at + 3]) & 0x3F)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _visible(point: np.int64) -> bool:
     for place in range(_INVISIBLE.shape[0]):
         if point <= _INVISIBLE[place, 1]:
@@ -53,7 +52,7 @@ def _visible(point: np.int64) -> bool:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _is_odd(buffer: Bytes, at: int, end: int) -> bool:
     """True where the byte at `at` (a control character or not ASCII) begins something that garbage is made of."""
     lead, second = buffer[at], buffer[at + 1]
@@ -87,7 +86,7 @@ def _is_odd(buffer: Bytes, at: int, end: int) -> bool:
     return bool(lead >= 0xF3 and lead != 0xF0)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def word_at(buffer: Bytes, at: np.uint64) -> np.uint64:
     """Eight bytes from `at` on as a little-endian word; LLVM makes one unaligned load of it (unsigned offsets: no wrap-around to undo)."""
     low = (
@@ -105,7 +104,7 @@ def word_at(buffer: Bytes, at: np.uint64) -> np.uint64:
     return np.uint64(low | high)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _word_within(buffer: Bytes, at: int, end: int) -> np.uint64:
     """The word from `at` on, bytes from `end` on as zero: no literal holds a zero byte."""
     word = word_at(buffer, np.uint64(at))
@@ -114,12 +113,12 @@ def _word_within(buffer: Bytes, at: int, end: int) -> np.uint64:
     return np.uint64(word)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pair(buffer: Bytes, at: np.uint64) -> np.uint64:
     return np.uint64(buffer[at]) | np.uint64(buffer[at + np.uint64(1)]) << np.uint64(8)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _pairs_in_block(buffer: Bytes, at: np.uint64, pairs: NDArray[np.uint8]) -> np.uint8:
     """The bits of all pairs that begin in the `BLOCK` bytes from `at` on (those of the next row included: a hint more, never less)."""
     found = np.uint8(0)
@@ -128,7 +127,7 @@ def _pairs_in_block(buffer: Bytes, at: np.uint64, pairs: NDArray[np.uint8]) -> n
     return found
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def describe(
     buffer: Bytes,
     starts: NDArray[np.int64],
@@ -182,7 +181,7 @@ def describe(
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _literal_at(
     buffer: Bytes, place: int, begin: int, end: int, words: NDArray[np.uint64], masks: NDArray[np.uint64], offsets: NDArray[np.int64], first: NDArray[np.int16]
 ) -> bool:

@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Sequence
 
 from detector import __version__
+from detector.arguments import Parser
 from detector.errors import DetectorError
 
 CANNOT = 2  # exit code of a call that can't be carried out: nothing was looked at
@@ -22,7 +23,7 @@ CANNOT = 2  # exit code of a call that can't be carried out: nothing was looked 
 
 def parser() -> argparse.ArgumentParser:
     """The whole command-line grammar, assembled from `detector.commands`."""
-    root = argparse.ArgumentParser(
+    root = Parser(
         prog="detector",
         description="Finds, explains and reports what goes wrong in the answers of LLMs served with vLLM and SGLang.",
         epilog="Exit codes: 0 nothing fires, 1 something fires, 2 something could not be looked at, 3 a message could not be delivered.",

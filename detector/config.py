@@ -41,7 +41,7 @@ class Settings(Strict):
     group_by: tuple[SeriesLabel, ...] | None = Field(None, min_length=1)
     """Labels that make a series, for all rules; each rule's own when left out."""
     rules: Texts = ()
-    """Rule files and folders, relative to this file; `shipped` stands for the rules that ship with detector, which are used when this is left out."""
+    """Rule files and folders (not none), relative to this file; `shipped` stands for those that ship with detector, which are used when this is left out."""
     store: str = "sqlite:///detector.db"
     """Where incidents and messages are kept (SQLAlchemy URL); a password is DETECTOR_STORE_PASSWORD."""
     retention: Seconds = 2592000.0
@@ -59,6 +59,15 @@ class Settings(Strict):
 
     _folder: Path = PrivateAttr(default_factory=Path)
     _secrets: Secrets = PrivateAttr(default_factory=Secrets)
+
+    @field_validator("rules")
+    @classmethod
+    def _names_rules(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if not value:
+            raise ValueError("is an empty list, so no rule is switched on: name rule files or folders, or leave `rules` out for those that ship with detector")
+        if any(not path.strip() for path in value):
+            raise ValueError("holds an empty name: name rule files or folders, or `shipped`")
+        return value
 
     @field_validator("store")
     @classmethod

@@ -11,10 +11,10 @@ Numba's cache knows only a function's own file: after a change in `detector.loop
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from detector.byte_kernels import Bytes, word_at
+from detector.kernel_start import compiled
 from detector.loops import (
     COPIES_LEAST,
     LAG,
@@ -40,12 +40,12 @@ _SITES_ANY, _SITES_SAME = 10, 3  # sites in a row that stood anywhere before; at
 _SEED2 = np.uint64(0xC2B2AE3D27D4EB4F)  # xxHash64's second prime
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _gram16(buffer: Bytes, at: np.uint64) -> np.uint64:
     return np.uint64(((word_at(buffer, at) * SEED) ^ word_at(buffer, at + np.uint64(8))) * _SEED2)
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _follows(buffer: Bytes, begin: int, end: int, at: np.int64, lag: np.int64) -> bool:
     """True when the bytes around `at` equal those `lag` before for long enough, a differing byte costing as in `stretch`.
 
@@ -66,7 +66,7 @@ def _follows(buffer: Bytes, begin: int, end: int, at: np.int64, lag: np.int64) -
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) -> bool:
     """True when enough sites in a row of `buffer[begin:end]` (at most `WINDOW` bytes) stood earlier in it: see the module's text."""
     size = end - begin
@@ -112,7 +112,7 @@ def sites_recur(buffer: Bytes, begin: int, end: int, sites: NDArray[np.uint32]) 
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tail_repeats(buffer: Bytes, begin: int, end: int) -> bool:
     """True when the text's end, white space after it left out or not, repeats with a period of up to `TAIL_PERIOD` bytes as long as `TAIL_LEAST` demands."""
     trimmed = end
@@ -133,7 +133,7 @@ def tail_repeats(buffer: Bytes, begin: int, end: int) -> bool:
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def suspicious(
     buffer: Bytes,
     begin: int,
@@ -161,7 +161,7 @@ def suspicious(
     return False
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def suspicious_rows(
     buffer: Bytes,
     starts: NDArray[np.int64],

@@ -17,10 +17,10 @@ import threading
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from detector.byte_kernels import Bytes, word_at
+from detector.kernel_start import compiled
 
 WINDOW = 1 << 16  # bytes measured at once; longer texts are measured in windows that overlap by `OVERLAP`
 OVERLAP = 1 << 14
@@ -64,7 +64,7 @@ def thread_workspace() -> Workspace:
     return space
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def stretch(buffer: Bytes, begin: int, end: int, lag: int) -> tuple[int, int, int]:
     """Largest sum of +1 where a byte equals the one `lag` before, else -5, in `buffer[begin:end]`: sum, first and last offset (half-open)."""
     best = current = 0
@@ -81,7 +81,7 @@ def stretch(buffer: Bytes, begin: int, end: int, lag: int) -> tuple[int, int, in
     return best, best_first, best_end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def measure(buffer: Bytes, begin: int, end: int, cells: NDArray[np.uint64], lags: NDArray[np.int32], generation: NDArray[np.uint64]) -> NDArray[np.int64]:
     """Masses and best period of one window `buffer[begin:end]` of at most `WINDOW` bytes; offsets are relative to `buffer`.
 
@@ -138,7 +138,7 @@ def measure(buffer: Bytes, begin: int, end: int, cells: NDArray[np.uint64], lags
     return result
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _best_period(buffer: Bytes, begin: int, end: int, lags: NDArray[np.int32], top_lag: int, result: NDArray[np.int64]) -> None:
     """Tries the `_LAGS` commonest distances and writes the period with the largest stretch into a measurement."""
     chosen = np.zeros(_LAGS, np.int64)
@@ -159,7 +159,7 @@ def _best_period(buffer: Bytes, begin: int, end: int, lags: NDArray[np.int32], t
                 result[RUN], result[LAG], result[RUN_START], result[RUN_END] = run, period, run_start, run_end
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def tail_period(buffer: Bytes, begin: int, end: int, longest: int) -> tuple[int, int]:
     """Period of the text's end that repeats exactly over most bytes: (period, bytes that equal the byte a period before); (0, 0) for none.
 

@@ -10,7 +10,7 @@ from detector.findings import Finding
 from detector.observation import Observation
 from detector.rules import Rule
 from detector.signals.base import signals
-from detector.sources.base import CouldNot, Tally
+from detector.sources.base import ONLY_LOGS, CouldNot, Tally
 from detector.window import Window
 
 LISTED_SHARE, BLOCKING_SHARE = 0.01, 0.2  # of all requests: from here on a part that can't show a signal is listed, and counts as not looked at
@@ -66,7 +66,8 @@ def could_not_look(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:
         entries.append(CouldNot("the log", read, "point --source at a request log; `detector formats detect PATH` tells what a file is"))
     for reason, count in sorted(tally.unreadable.items()):
         places = ", ".join(tally.places.get(reason, []))
-        entries.append(CouldNot(f"{count:,} unreadable {'line' if count == 1 else 'lines'}", f"{reason} ({places})", "mend or remove them; the rest was read"))
+        what = f"{count:,} unreadable {'line' if count == 1 else 'lines'}"
+        entries.append(CouldNot(what, f"{reason} ({places})", f"mend or remove them; where they are of no log, {ONLY_LOGS}; the rest was read"))
     for name in sorted({rule.signal for rule in rules}):
         signal = signals().get(name)
         if signal is not None and tally.requests and seen.invisible.get(name, 0) >= tally.requests:

@@ -133,6 +133,13 @@ def read_rules(paths: Iterable[Path | str] = ()) -> tuple[list[Rule], list[Fault
     return [rule for _, (rule, _) in sorted(rules.items())], sorted(found)
 
 
+def replacing_files(paths: Iterable[Path | str]) -> dict[str, Path]:
+    """Files that are not shipped but say something else than the shipped one with their id, by id; a mere copy is none."""
+    shipped = {path.stem: path for path in _files([default_folder()], [])}
+    own = [path for path in _files([Path(path) for path in paths if path != SHIPPED], []) if path.stem in shipped and not _is_shipped(path)]
+    return {path.stem: path for path in sorted(own) if read(path).data != read(shipped[path.stem]).data}
+
+
 def _is_shipped(path: Path) -> bool:
     return path.resolve().parent == default_folder()
 

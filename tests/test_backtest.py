@@ -1,4 +1,4 @@
-"""Backtest: episodes, tables of counts, and the command, which must agree with `check`'s scoring."""
+"""Backtest: episodes and the command, which must agree with `check`'s scoring."""
 
 from __future__ import annotations
 
@@ -6,52 +6,24 @@ import json
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from detector.backtest import backtest, bin_minutes
 from detector.cli import main
 from detector.episodes import Episode, episodes
-from detector.errors import SourceError
 from detector.judgement import score_rule
 from detector.ledger import Ledger
 from detector.ledger_table import read_table
 from detector.record import SERIES_LABELS
 from detector.rules import Rule, default_folder, load_rules
+from tests.count_tables import DAY, RISE, START, counts, parquet, table
 
 DATA = Path(__file__).parent / "data" / "ledger"
-DAY = 1440
-START = 20_000 * DAY  # 2024-10-04T00:00:00Z
-RISE = START + 8 * DAY + 13 * 60  # 2024-10-12T13:00:00Z
 
 
 def rule(signal: str = "length_cutoff", detector: str = "spike", threshold: float = 4.5, **more: object) -> Rule:
     base = next(rule for rule in load_rules([default_folder()]) if rule.detector == detector)
     return base.model_copy(update={"id": "tested", "signal": signal, "subtypes": (), "threshold": threshold, "for_minutes": 0, "min_requests": 0, **more})
-
-
-def counts() -> list[tuple[int, str, int, int]]:
-    """(minute, deployment, requests, flagged) of two deployments on ten-minute bins over nine days; `chat` rises tenfold for an hour."""
-    rng = np.random.default_rng(7)
-    rows = []
-    for minute in range(START, START + 9 * DAY, 10):
-        for deployment in ("chat", "code"):
-            n = int(rng.poisson(200))
-            rate = 0.05 if deployment == "chat" and RISE <= minute < RISE + 60 else 0.005
-            rows.append((minute, deployment, n, int(rng.binomial(n, rate))))
-    return rows
-
-
-def table(**columns: object) -> dict[str, object]:
-    minutes, deployments, requests, flagged = zip(*counts(), strict=True)
-    base = {"minute": minutes, "deployment": deployments, "signal": ["length_cutoff"] * len(minutes), "requests": requests, "flagged": flagged}
-    return {name: column for name, column in {**base, **columns}.items() if column is not None}
-
-
-def parquet(path: Path, columns: dict[str, object]) -> Path:
-    pq.write_table(pa.table(columns), path)
-    return path
 
 
 class TestEpisodes:
@@ -85,128 +57,9 @@ class TestEpisodes:
         assert self.found({10: 5}, blind=tuple(range(11, 100)))[0].resolved is None
 
 
-class TestTable:
-    def rows(self, path: Path, step: int = 1) -> list[tuple[object, ...]]:
-        return list(read_table(path, step)[0].rows())
-
-    def test_every_way_to_write_the_minute_gives_the_same_ledger(self, tmp_path: Path) -> None:
-        whole = table()
-        minutes = np.array(whole["minute"])
-        seconds = minutes * 60
-        expected = self.rows(parquet(tmp_path / "minutes.parquet", whole))
-        assert len(expected) == 2 * 9 * 144
-        stamps = seconds.astype("datetime64[s]")
-        ways = {
-            "seconds": seconds,
-            "milliseconds": seconds * 1000,
-            "float": seconds.astype(float),
-            "timestamp": pa.array(stamps),
-            "zoned": pa.array(stamps).cast(pa.timestamp("us", tz="UTC")),
-            "other zone": pa.array(stamps).cast(pa.timestamp("ns", tz="Asia/Seoul")),
-            "iso": [f"{stamp}Z" for stamp in stamps],
-            "naive": [str(stamp).replace("T", " ") for stamp in stamps],
-            "offset": [f"{stamp}+09:00" for stamp in stamps + np.timedelta64(9, "h")],
-            "text": [str(second) for second in seconds],
-        }
-        for name, way in ways.items():
-            assert self.rows(parquet(tmp_path / f"{name}.parquet", table(minute=way))) == expected, name
-
-    def test_csv_in_several_dialects_equals_parquet(self, tmp_path: Path) -> None:
-        expected = self.rows(parquet(tmp_path / "a.parquet", table()))
-        columns = table()
-        lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
-        for name, text in {
-            "plain": "\n".join(lines),
-            "windows": "\ufeff" + "\r\n".join(lines) + "\r\n",
-            "semicolon": "\n".join(lines).replace(",", ";"),
-            "tab": "\n".join(lines).replace(",", "\t"),
-            "quoted": '"' + '"\n"'.join(lines).replace(",", '","') + '"\n',
-        }.items():
-            (tmp_path / name).write_text(text, encoding="utf-8", newline="")
-            assert self.rows(tmp_path / name) == expected, name
-
-    def test_coarser_bins_hold_the_same_counts(self, tmp_path: Path) -> None:
-        path = parquet(tmp_path / "a.parquet", table())
-        fine, coarse = (read_table(path, step)[0].panel("length_cutoff", ("deployment",), START, START + 9 * DAY, 30) for step in (1, 30))
-        np.testing.assert_array_equal(fine.requests, coarse.requests)
-        np.testing.assert_array_equal(fine.flagged, coarse.flagged)
-
-    def test_rows_of_one_key_add_and_row_order_is_irrelevant(self, tmp_path: Path) -> None:
-        columns = {name: [*column, *column][::-1] for name, column in table().items()}
-        once, twice = self.rows(parquet(tmp_path / "a.parquet", table())), self.rows(parquet(tmp_path / "b.parquet", columns))
-        assert [(*row[:3], row[3] // 2, row[4] // 2) for row in twice] == once
-
-    def test_missing_and_empty_labels_are_not_known(self, tmp_path: Path) -> None:
-        number = 2 * 9 * 144
-        path = parquet(tmp_path / "a.parquet", table(model=[None] * number, pod=[""] * number, stream=[True] * number))
-        labels = read_table(path)[0].panel("length_cutoff", SERIES_LABELS, START, START + 10).labels
-        assert labels[0] == {"deployment": "chat", "model": None, "engine": None, "engine_version": None, "pod": None, "stream": "true"}
-
-    def test_columns_that_are_not_used_are_named(self, tmp_path: Path) -> None:
-        assert read_table(parquet(tmp_path / "a.parquet", table(note=["x"] * 2592)))[1] == ("note",)
-
-    def test_rows_of_a_subtype_have_no_requests_of_their_own(self, tmp_path: Path) -> None:
-        path = parquet(tmp_path / "a.parquet", {"minute": [START] * 2, "signal": ["a", "a/b"], "requests": [5, 0], "flagged": [2, 1]})
-        assert read_table(path)[0].panel("a", (), START, START + 1, 1, ("b",)).flagged.item() == 1
-
-    @pytest.mark.parametrize(
-        ("change", "complaint"),
-        [
-            ({"flagged": None}, r"column flagged: missing.*Rename"),
-            ({"flagged": [9] * 5}, r"row 3: column flagged: 9 is more than the 4 requests; count"),
-            ({"flagged": [0, 0, 0, 0, -1]}, r"row 5: column flagged: -1 is not a count; write a whole number"),
-            ({"requests": [1, 2, 3, 4, None]}, r"row 5: column requests: is empty; write a whole number"),
-            ({"requests": [9.0, 9.0, 9.5, 9.0, 9.0]}, r"row 3: column requests: 9.5 is not a whole number"),
-            ({"requests": [9.0, float("nan"), 9.0, 9.0, 9.0]}, r"row 2: column requests: is empty"),
-            ({"requests": ["9", "9", "nine", "9", "9"]}, r"row 3: column requests: 'nine' can't be used"),
-            ({"minute": ["2024-10-04T00:00Z", "yesterday", "2024-10-04", "1", "1"]}, r"row 2: column minute: 'yesterday' can't be used; write ISO 8601"),
-            ({"minute": [START, START, -5, START, START]}, r"row 3: column minute: lies before 1970"),
-            ({"minute": [True] * 5}, r"column minute: has type bool"),
-            ({"signal": ["a", "a", "a", "", "a"]}, r"row 4: column signal: is empty"),
-        ],
-    )
-    def test_a_bad_table_is_refused_with_row_column_and_remedy(self, tmp_path: Path, change: dict[str, object], complaint: str) -> None:
-        columns = {"minute": [START] * 5, "signal": ["a"] * 5, "requests": [9, 9, 4, 9, 9], "flagged": [1] * 5, **change}
-        path = parquet(tmp_path / "bad.parquet", {name: column for name, column in columns.items() if column is not None})
-        with pytest.raises(SourceError, match=complaint) as caught:
-            read_table(path)
-        assert str(caught.value).startswith(str(path))
-
-    def test_the_row_is_counted_over_the_whole_file(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("detector.table_file._ROWS", 100)
-        columns = table()
-        columns["flagged"] = [*columns["flagged"][:1000], 10**6, *columns["flagged"][1001:]]
-        with pytest.raises(SourceError, match="row 1001: column flagged"):
-            read_table(parquet(tmp_path / "a.parquet", columns))
-
-    @pytest.mark.parametrize(
-        ("content", "complaint"),
-        [
-            (b"", "empty"),
-            (b"minute,signal,requests,flagged\n", "no rows"),
-            (b"minute,signal,requests,flagged\n1,a,2\n", "not a readable"),
-            (b"PAR1 and then nothing", "not a readable"),
-            (b"\x7fELF\x00\x01,\x02", "binary"),
-            (b"minute,signal,requests,flagged\n1,\xff\xfe,2,1\n", "not a readable"),
-            (b"minute,minute,signal,requests,flagged\n1,1,a,2,1\n", "stands twice"),
-            (b"minute,signal,requests,flagged\n1,a,2,1\n,a,2,1\n", "row 2: column minute: is empty"),
-        ],
-    )
-    def test_what_is_no_table_is_refused(self, tmp_path: Path, content: bytes, complaint: str) -> None:
-        (tmp_path / "table").write_bytes(content)
-        with pytest.raises(SourceError, match=complaint):
-            read_table(tmp_path / "table")
-
-    def test_no_file_and_a_folder_are_refused(self, tmp_path: Path) -> None:
-        with pytest.raises(SourceError, match="no such file"):
-            read_table(tmp_path / "nowhere.csv")
-        with pytest.raises(SourceError, match="folder"):
-            read_table(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def ledger() -> Ledger:
-    return read_table(DATA / "minutes.csv")[0]
+    return read_table(DATA / "minutes.csv").ledger
 
 
 class TestBacktest:
@@ -291,6 +144,17 @@ class TestCommand:
         assert (code, out) == (2, "")
         assert err.count("\n") == 1
         assert "row 1: column flagged" in err
+
+    def test_rows_that_repeat_one_are_told_with_their_number_and_the_first_place(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        lines = (DATA / "minutes.csv").read_text().splitlines()
+        (tmp_path / "once.csv").write_text("\n".join(lines))
+        (tmp_path / "twice.csv").write_text("\n".join([*lines, *lines[3:6]]))
+        code, out, err = self.run(capsys, "--ledger", str(tmp_path / "once.csv"))
+        again = self.run(capsys, "--ledger", str(tmp_path / "twice.csv"))
+        assert (code, err) == (1, "")
+        assert again[:2] == (code, out)  # three rows of quiet minutes change no alarm
+        said = f"3 rows repeat the minute, signal and labels of an earlier row (first: row {len(lines)}); their counts were added up"
+        assert again[2].startswith(f"detector: {tmp_path}/twice.csv: {said}; ")
 
     def test_labels_can_not_steer_the_terminal(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         path = parquet(tmp_path / "t.parquet", table(deployment=["\x1b[31mred\n" if name == "chat" else name for name in table()["deployment"]]))

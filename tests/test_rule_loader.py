@@ -285,7 +285,7 @@ def test_lint_prints_every_fault_and_exits_1(tmp_path: Path, capsys: pytest.Capt
     (tmp_path / "bad.yml").unlink()
     assert main(["rules", "lint", str(tmp_path)]) == 0
     assert main(["rules", "lint", "--format", "json", str(tmp_path)]) == 0
-    assert json.loads(capsys.readouterr().out.partition("\n")[2]) == {"rules": ["good"], "faults": []}
+    assert json.loads(capsys.readouterr().out.partition("\n")[2]) == {"rules": ["good"], "faults": [], "replaces_shipped": []}
 
 
 def test_test_prints_what_was_expected_and_got_and_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

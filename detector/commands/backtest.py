@@ -9,6 +9,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from detector.arguments import add_config, add_format, add_rules
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -23,7 +25,8 @@ has fired for the rule's `for`). resolved_at: the first clean evaluation after t
 expected are those of the episode's highest score. Warnings go to stderr.
 
 A table (Parquet or CSV) has the columns minute, signal, requests, flagged and, where known, deployment, model, engine, engine_version, pod, stream.
-minute: ISO 8601, or minutes or seconds since 1970 UTC; rows may stand for longer bins.
+minute: ISO 8601, or minutes or seconds since 1970 UTC; rows may stand for longer bins. Rows of the same minute, signal and labels are added up, which is
+said with their number: row 1 is the first after the header.
 
 Exit codes: 0 looked and nothing would have fired, 1 something would have, 2 nothing would have but something could not be judged."""
 
@@ -43,11 +46,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--from", dest="start", metavar="TIME", help="first moment to evaluate after (default: the first count); what lies before is baseline")
     parser.add_argument("--to", dest="end", metavar="TIME", help="last moment to evaluate (default: the last count)")
     parser.add_argument("--every", metavar="DURATION", default="10m", help="distance of the evaluations (default: %(default)s)")
-    parser.add_argument(
-        "--rules", metavar="DIR", action="append", default=[], help="rule file or folder instead of those that ship with detector; may be given more than once"
-    )
-    parser.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
-    parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="what to print (default: %(default)s)")
+    add_rules(parser)
+    add_config(parser)
+    add_format(parser, "text", "jsonl")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read a log (default: %(default)s)")
     parser.set_defaults(run=run)
 
@@ -55,9 +56,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     """Backtest and print; returns the exit code."""
     from detector.backtest import backtest, bin_minutes
-    from detector.commands.check import rules_of
     from detector.config import load_settings
     from detector.errors import ConfigError
+    from detector.rule_choice import replacements, rules_of
     from detector.window import MINUTE, instant, iso, minutes
 
     every = minutes(args.every)
@@ -76,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         raise ConfigError(f"nothing to evaluate: it would run from {iso(start * MINUTE)} to {iso(end * MINUTE)}; --from must be before --to")
     result = backtest(ledger, rules, start, end, every)
     could_not = [*warnings, *result.could_not]
+    for line in replacements(settings, args.rules):
+        print(f"detector: {line}", file=sys.stderr)
     for entry in could_not:
         print(f"detector: {entry.what}: {entry.why}; {entry.remedy}", file=sys.stderr)
     if args.format == "jsonl":
@@ -92,8 +95,13 @@ def _counted(args: argparse.Namespace, rules: Sequence[Rule], step: int) -> tupl
     if args.ledger is not None:
         from detector.ledger_table import read_table
 
-        ledger, unused = read_table(args.ledger, step)
-        return ledger, [CouldNot(f"{args.ledger}: column {name}", "not used", "labels are named as in the help", blocking=False) for name in unused]
+        table = read_table(args.ledger, step)
+        warnings = [CouldNot(f"{args.ledger}: column {name}", "not used", "labels are named as in the help", blocking=False) for name in table.unused]
+        if table.repeated:
+            rows = f"{table.repeated:,} {'row repeats' if table.repeated == 1 else 'rows repeat'}"
+            why = f"{rows} the minute, signal and labels of an earlier row (first: row {table.repeated_at}); their counts were added up"
+            warnings.append(CouldNot(args.ledger, why, "right for parts of one count; if the same rows were written twice, remove them", blocking=False))
+        return table.ledger, warnings
     from detector.config import load_settings
     from detector.pipeline import Span, observe_all, place
     from detector.report import could_not_look

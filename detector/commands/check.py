@@ -8,6 +8,8 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from detector.arguments import add_config, add_format, add_format_of, add_rules
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -41,12 +43,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="PATH|URL",
         help="file, folder, glob, - for standard input, or http(s)://HOST:PORT/INDEX_PATTERN; default: the configuration's source",
     )
-    parser.add_argument("--format-of", metavar="NAME", help="the log's format, where it is not recognised (detector formats list)")
-    parser.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
-    parser.add_argument(
-        "--rules", metavar="DIR", action="append", default=[], help="rule file or folder instead of those that ship with detector; may be given more than once"
-    )
-    parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="what to print (default: %(default)s)")
+    add_format_of(parser)
+    add_config(parser)
+    add_rules(parser)
+    add_format(parser, "text", "json", "markdown")
     parser.add_argument("--every", metavar="DURATION", default="5m", help="distance of the evaluations inside the window (default: %(default)s)")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="processes that read (default: %(default)s); the findings do not depend on it")
     parser.add_argument("--notify", action="store_true", help="one scheduled run: keep incidents in the store and tell the configured receivers")
@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from detector.config import load_settings
     from detector.errors import SourceError
     from detector.report import blind_report
+    from detector.rule_choice import rules_of
 
     span = span_of(args.since, args.start, args.end, whole=args.all)
     settings = load_settings(args.config, os.environ)
@@ -108,6 +109,7 @@ def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
 
     from detector.excerpts import read_answers, wanted_ids, with_excerpts
     from detector.pipeline import check
+    from detector.rule_choice import replacements
     from detector.sources.choice import open_source
     from detector.window import minutes
 
@@ -115,20 +117,11 @@ def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
     every = minutes(args.every)  # a wrong option is told before anything is read
     sources = open_source(settings, args.source, jobs=args.jobs, format_of=args.format_of, span=span, rules=rules, now=now)
     report = check(sources, rules, settings.signals.options(), span, now, every)
+    report = replace(report, notes=(*replacements(settings, args.rules), *report.notes))
     if not args.show_content or not report.findings:
         return report
     again = open_source(settings, args.source, jobs=1, format_of=args.format_of, span=span, rules=rules, now=now)
     return replace(report, findings=with_excerpts(report.findings, read_answers(again, wanted_ids(report.findings))))
-
-
-def rules_of(settings: Settings, folders: Sequence[str]) -> list[Rule]:
-    """Rules named on the command line, else the configuration's, else those that ship with detector. Raises RuleError."""
-    from detector.rules import load_rules
-
-    rules = load_rules(folders or settings.rule_paths)
-    if settings.group_by is not None:
-        rules = [rule.model_copy(update={"group_by": settings.group_by}) for rule in rules]
-    return rules
 
 
 def span_of(since: str | None, start: str | None, end: str | None, *, whole: bool) -> Span:

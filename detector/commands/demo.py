@@ -6,6 +6,8 @@ import argparse
 import time
 from pathlib import Path
 
+from detector.arguments import add_format
+
 LOG = Path(__file__).resolve().parent.parent / "demo" / "log.jsonl.zst"
 WINDOW = "10h"  # the failure fills the log's last ten hours (detector/demo/README.md)
 
@@ -23,7 +25,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="check a bundled log: no server, no configuration",
         description="Check a bundled log of real answers: no server, no configuration, no network.",
     )
-    parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="what to print (default: %(default)s)")
+    add_format(parser, "text", "json", "markdown")
     parser.set_defaults(run=run)
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from detector.arguments import add_config, add_format, add_format_of
+
 if TYPE_CHECKING:
     from detector.formats.base import Document, Format
     from detector.record import Record
@@ -32,7 +34,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     listing = actions.add_parser(
         "list", help="every format: what its log shows and what it can't", description="Every format, with what its log shows and hides."
     )
-    listing.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
+    add_format(listing, "text", "json")
     listing.set_defaults(run=_list)
 
     detecting = actions.add_parser(
@@ -53,8 +55,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     reading.add_argument("paths", nargs="+", metavar="PATH", help="log files, folders, globs, or - for standard input")
     reading.add_argument("--format", choices=("jsonl",), default="jsonl", help="one JSON object a line (the default)")
-    reading.add_argument("--format-of", metavar="NAME", help="read the log as this format instead of finding out")
-    reading.add_argument("--config", metavar="FILE", help="configuration file (default: ./detector.yml if there is one)")
+    add_format_of(reading)
+    add_config(reading)
     reading.set_defaults(run=_read)
 
 

@@ -10,6 +10,8 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+from detector.arguments import add_config, add_format
+
 if TYPE_CHECKING:
     from detector.incidents import Incident
     from detector.storage.store import Store
@@ -26,8 +28,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
     def verb(name: str, text: str, run: Any) -> argparse.ArgumentParser:
         sub = verbs.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
-        sub.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
-        sub.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
+        add_config(sub)
+        add_format(sub, "text", "json")
         sub.set_defaults(run=run)
         return sub
 

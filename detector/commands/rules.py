@@ -1,4 +1,4 @@
-"""`detector rules`: list, show, lint, test and document the rules, and the JSON Schema of a rule file.
+"""`detector rules`: list, show, lint, test and document the rules that `check` would use, or others, and the JSON Schema of a rule file.
 
 Exit codes: 0 all is well, 1 a test failed or a file has faults (lint), 2 the rules can't be loaded at all.
 """
@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from detector.arguments import add_config, add_format, add_rules
+
 if TYPE_CHECKING:
+    from detector.config import Settings
     from detector.rule_test import Outcome
     from detector.rules import Rule
 
@@ -29,30 +33,44 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         ("docs", "one page of text for people per rule", _docs),
     ):
         sub = verbs.add_parser(verb, help=text, description=f"{text[:1].upper()}{text[1:]}.")
-        sub.add_argument("paths", nargs="*", metavar="DIR", help="rule files or folders; the rules that ship with detector when left out")
+        sub.add_argument("paths", nargs="*", default=[], metavar="DIR", help="rule files or folders (default: as `check` without --rules)")
+        add_rules(sub)
+        add_config(sub)
         if verb == "docs":
             sub.add_argument("--output", metavar="DIR", required=True, help="folder for the pages")
         else:
-            sub.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
+            add_format(sub, "text", "json")
         sub.set_defaults(run=run)
     schema = verbs.add_parser("schema", help="the JSON Schema of a rule file, for editors", description="Print the JSON Schema of a rule file, for editors.")
     schema.set_defaults(run=_schema)
     show = verbs.add_parser("show", help="one rule in full", description="Print one rule in full.")
     show.add_argument("id", metavar="ID")
-    show.add_argument("--rules", dest="paths", action="append", default=[], metavar="DIR", help="rule file or folder; may be given more than once")
-    show.add_argument("--format", choices=("text", "json"), default="text", help="what to print (default: %(default)s)")
-    show.set_defaults(run=_show)
+    add_format(show, "text", "json")
+    add_rules(show)
+    add_config(show)
+    show.set_defaults(run=_show, paths=[])
+
+
+def _chosen(args: argparse.Namespace) -> tuple[Settings, list[str]]:
+    """The configuration, and the rule files and folders that the command line names. Raises ConfigError."""
+    from detector.config import load_settings
+
+    return load_settings(args.config, os.environ), [*args.paths, *args.rules]
 
 
 def _list(args: argparse.Namespace) -> int:
+    from detector.rule_choice import named_paths, rules_of
     from detector.rule_text import fires_when
-    from detector.rules import load_rules
+    from detector.rules import replacing_files
 
-    rules = load_rules(args.paths)
+    settings, named = _chosen(args)
+    rules = rules_of(settings, named)
+    replaced = replacing_files(named_paths(settings, named))
     if args.format == "json":
-        _print_json([_as_json(rule, tests=False) for rule in rules])
+        _print_json([{**_as_json(rule, tests=False), "replaces_shipped": rule.id in replaced} for rule in rules])
         return OK
-    rows = [(rule.id, rule.severity, rule.status, fires_when(rule)) for rule in rules]
+    marks = {rule_id: f"  (of {path}, which replaces the shipped one)" for rule_id, path in replaced.items()}
+    rows = [(rule.id, rule.severity, rule.status, fires_when(rule) + marks.get(rule.id, "")) for rule in rules]
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         print("  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]))
@@ -61,11 +79,11 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from detector.errors import ConfigError
+    from detector.rule_choice import rules_of
     from detector.rule_text import page
-    from detector.rules import load_rules
     from detector.strict_model import unknown
 
-    rules = {rule.id: rule for rule in load_rules(args.paths)}
+    rules = {rule.id: rule for rule in rules_of(*_chosen(args))}
     if args.id not in rules:
         raise ConfigError(unknown(args.id, list(rules), "rule"))
     if args.format == "json":
@@ -76,24 +94,29 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _lint(args: argparse.Namespace) -> int:
-    from detector.rules import read_rules
+    from detector.rule_choice import named_paths, replacements
+    from detector.rules import read_rules, replacing_files
 
-    rules, faults = read_rules(args.paths)
+    settings, named = _chosen(args)
+    rules, faults = read_rules(named_paths(settings, named))
     if args.format == "json":
         listed = [{"path": fault.path, "line": fault.line, "field": fault.field, "reason": fault.reason} for fault in faults]
-        _print_json({"rules": [rule.id for rule in rules], "faults": listed})
+        _print_json({"rules": [rule.id for rule in rules], "faults": listed, "replaces_shipped": list(replacing_files(named_paths(settings, named)))})
     else:
         for fault in faults:
             print(fault)
+        for line in replacements(settings, named):
+            print(f"REMARK {line}")
         print(f"{_count(len(rules), 'rule')} in order, {_count(len(faults), 'fault')}", file=sys.stderr if faults else sys.stdout)
     return FAULTY if faults else OK
 
 
 def _test(args: argparse.Namespace) -> int:
+    from detector.rule_choice import named_paths
     from detector.rule_test import is_blunt, run_cases
     from detector.rules import load_rules
 
-    rules = load_rules(args.paths)
+    rules = load_rules(named_paths(*_chosen(args)))  # with their own group_by: it is what their cases were written for
     outcomes = run_cases(rules)
     failed = [outcome for outcome in outcomes if not outcome.passed]
     if args.format == "json":
@@ -121,10 +144,10 @@ def _schema(args: argparse.Namespace) -> int:
 
 def _docs(args: argparse.Namespace) -> int:
     from detector.errors import ConfigError
+    from detector.rule_choice import rules_of
     from detector.rule_text import pages
-    from detector.rules import load_rules
 
-    written = pages(load_rules(args.paths))
+    written = pages(rules_of(*_chosen(args)))
     folder = Path(args.output)
     try:
         folder.mkdir(parents=True, exist_ok=True)

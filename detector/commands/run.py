@@ -8,6 +8,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from detector.arguments import add_config
+
 if TYPE_CHECKING:
     from detector.config import Settings
 
@@ -26,7 +28,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")
+    add_config(parser)
     parser.add_argument("--once", action="store_true", help="one run of every group, then end")
     parser.set_defaults(run=run)
 
@@ -35,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Run until stopped; 0 on a clean end. Raises ConfigError before the first run when something is missing."""
     from detector.config import load_settings
     from detector.looking import Looking
+    from detector.rule_choice import replacements
     from detector.storage.store import Store
     from detector.worker import Worker, end_on_signals, exit_code, listen, to_stderr
 
@@ -50,6 +53,8 @@ def run(args: argparse.Namespace) -> int:
 
             send_json("heartbeat", "GET", schedule.heartbeat, b"")
 
+    for line in replacements(settings, []):
+        to_stderr(line)
     worker = Worker(groups, looking.run, time.time, to_stderr, beat, schedule.jitter)
     server = None
     try:
@@ -71,10 +76,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _prepared(settings: Settings) -> tuple[Any, Any, Any]:
     """Rules, groups and receivers. Raises ConfigError with everything that is missing, so that a worker does not start to fail one by one."""
-    from detector.commands.check import rules_of
     from detector.errors import ConfigError, DetectorError
     from detector.notify.choice import audience_of
     from detector.reading import ReadingOptions
+    from detector.rule_choice import rules_of
     from detector.worker import groups_of
 
     complaints: list[str] = []

@@ -9,6 +9,8 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from detector.arguments import add_config, add_format, add_format_of
+
 if TYPE_CHECKING:
     from detector.batch import Batch
     from detector.formats.base import Rejected
@@ -26,9 +28,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "read are named on stderr. Exit codes: 0 every answer is labelled, 2 something could not be read.",
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="log files, folders, globs, or - for standard input")
-    parser.add_argument("--format", choices=("text", "jsonl"), default="text", help="what to print (default: %(default)s)")
-    parser.add_argument("--format-of", metavar="NAME", help="read the log as this format instead of finding out")
-    parser.add_argument("--config", metavar="FILE", help="configuration file (default: ./detector.yml if there is one)")
+    add_format(parser, "text", "jsonl")
+    add_format_of(parser)
+    add_config(parser)
     parser.set_defaults(run=_run)
 
 

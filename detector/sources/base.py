@@ -12,6 +12,8 @@ from typing import Protocol
 
 from detector.batch import Batch
 
+ONLY_LOGS = "name only the logs as the source (a glob such as 'logs/*.jsonl')"  # what to do about a file that is no log: nobody but its owner can tell
+
 
 @dataclass(frozen=True, order=True)
 class CouldNot:

@@ -19,7 +19,7 @@ from detector.formats.detect import Detector
 from detector.formats.values import decoded
 from detector.formats.wrapping import Peeler
 from detector.reading import ReadingOptions
-from detector.sources.base import CouldNot, Tally
+from detector.sources.base import ONLY_LOGS, CouldNot, Tally
 from detector.sources.copies import without_copies
 from detector.sources.lines import Fault, raw_lines
 from detector.sources.opening import STDIN, Blocks, sniff
@@ -141,10 +141,11 @@ def _plan(path: str, options: ReadingOptions, faults: list[CouldNot]) -> list[Un
         faults.append(CouldNot(path, f"it can't be opened: {error.strerror or type(error).__name__}", "check its permissions"))
         return []
     if kind == "empty":
-        faults.append(CouldNot(path, "the file is empty", "check that the log is being written"))
+        faults.append(CouldNot(path, "the file is empty", f"check that the log is being written; if it is no log, {ONLY_LOGS}"))
         return []
     if kind == "binary":
-        faults.append(CouldNot(path, "it is a binary file (zero bytes at its start), not a log in UTF-8", "unpack or convert it, or leave it out"))
+        remedy = f"unpack or convert it; if it is no log, {ONLY_LOGS}"
+        faults.append(CouldNot(path, "it is a binary file (zero bytes at its start), not a log in UTF-8", remedy))
         return []
     if kind == "plain" and size > UNIT_BYTES and is_self_contained(path, options):
         return cut(path, kind, size)

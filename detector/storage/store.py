@@ -70,8 +70,13 @@ class Store:
             self._upgraded()
         except ModuleNotFoundError as error:
             raise StoreError(f"store {self.shown}: the driver {error.name} is missing: pip install 'llm-response-detector[postgres]'") from None
-        except SQLAlchemyError as error:
-            raise StoreError(f"store {self.shown}: {_said(error)}") from None
+        except (SQLAlchemyError, OSError) as error:
+            raise self._refused(error) from None
+
+    def _refused(self, error: SQLAlchemyError | OSError) -> StoreError:
+        """The complaint about a database that can't be opened, read or written; for a file with what is wrong with it, which SQLite does not say."""
+        why = "" if self._sqlite is None else _file_trouble(self._sqlite)
+        return StoreError(f"store {self.shown}: {_said(error)}{why}")
 
     def _upgraded(self) -> None:
         """Upgrade the tables, unless they are as they should be: a command must not wait for a run to end only to look."""
@@ -100,7 +105,7 @@ class Store:
             with self._held(timeout) as held:
                 yield held
         except SQLAlchemyError as error:
-            raise StoreError(f"store {self.shown}: {_said(error)}") from None
+            raise self._refused(error) from None
 
     def still_held(self) -> None:
         """Ask whether the lease is in force. Raises StoreError when its connection is gone, and with it the lock: another worker may hold it by now."""
@@ -113,7 +118,11 @@ class Store:
     @contextlib.contextmanager
     def _held(self, timeout: float, *, upgrade: bool = False) -> Iterator[bool]:
         if self._sqlite is not None:
-            with _file_lock(self._sqlite.with_name(self._sqlite.name + (".upgrade" if upgrade else ".lock")), timeout) as held:
+            try:
+                descriptor = os.open(self._sqlite.with_name(self._sqlite.name + (".upgrade" if upgrade else ".lock")), os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise self._refused(error) from None
+            with _file_lock(descriptor, timeout) as held:
                 yield held
         elif self._engine.dialect.name == "postgresql":
             key = _LOCK_KEY + upgrade
@@ -137,7 +146,7 @@ class Store:
             with self._engine.begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise StoreError(f"store {self.shown}: {_said(error)}") from None
+            raise self._refused(error) from None
 
     # -- incidents
     def incidents(self, *, only_open: bool = False) -> list[Incident]:
@@ -430,8 +439,31 @@ def _note(connection: sa.Connection, now: float, actor: str, action: str, subjec
     connection.execute(sa.insert(tables.audit).values(at=now, actor=plain(actor), action=action, subject=plain(subject), detail=plain(detail, 1000)))
 
 
-def _said(error: SQLAlchemyError) -> str:
+def _file_trouble(path: Path) -> str:
+    """What is wrong with an SQLite file, and what to do."""
+    if path.is_dir():
+        return "; it is a folder: name a file in `store:`"
+    if not _may(path.parent, os.W_OK | os.X_OK):
+        return f"; this user may not write in the folder {path.parent}, which has to hold the database, its journal and its lock: grant it, or name another"
+    for file in (path, *(path.with_name(path.name + suffix) for suffix in (".lock", ".upgrade"))):
+        if file.exists() and not _may(file, os.R_OK | os.W_OK):
+            return f"; this user may not read and write {file}: give the file to the user that detector runs as"
+    return "; name the file of an earlier run, or a new one, in `store:`" if path.exists() and not _is_sqlite(path) else ""
+
+
+def _may(path: Path, mode: int) -> bool:
+    return os.access(path, mode, effective_ids=os.access in os.supports_effective_ids)
+
+
+def _is_sqlite(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) in (b"", b"SQLite format 3\x00")
+
+
+def _said(error: SQLAlchemyError | OSError) -> str:
     """What the database said, in one line; SQLAlchemy's text without statement and parameters, which may hold names from a log."""
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
     return str(getattr(error, "orig", None) or type(error).__name__).splitlines()[0]
 
 
@@ -445,11 +477,10 @@ def _until(attempt: Any, timeout: float) -> bool:
 
 
 @contextlib.contextmanager
-def _file_lock(path: Path, timeout: float) -> Iterator[bool]:
-    """A lock on a file, which the system drops when the process ends, however it ends."""
+def _file_lock(descriptor: int, timeout: float) -> Iterator[bool]:
+    """A lock on an open file, which is closed after it; the system drops it when the process ends, however it ends."""
     import fcntl
 
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
 
         def attempt() -> bool:
