@@ -21,14 +21,13 @@ sys.path[0] = str(ROOT)  # in place of this folder
 
 from bench.cluster_log import SECONDS, START, filled  # noqa: E402
 from detector.observation import Observation, observe, observe_batch  # noqa: E402
-from detector.reading import batched  # noqa: E402
 from detector.signals.base import Signal, SignalOptions, signals  # noqa: E402
 from detector.sources.elasticsearch import ClusterSource  # noqa: E402
 from detector.sources.es_cluster import open_cluster  # noqa: E402
 from detector.sources.es_connection import Connection  # noqa: E402
+from detector.sources.es_hits import HitBatches  # noqa: E402
 from detector.sources.es_looking import first_look, time_field  # noqa: E402
-from detector.sources.es_observing import read  # noqa: E402
-from detector.sources.es_paging import all_of, pages, within  # noqa: E402
+from detector.sources.es_paging import all_of, pages, source_filter, within  # noqa: E402
 from detector.sources.es_plan import make_plan  # noqa: E402
 from detector.window import Window  # noqa: E402
 from tests.nodes.nodes import SERVERS, current, running  # noqa: E402
@@ -59,8 +58,8 @@ def measure(job: str, url: str, index: str) -> dict[str, Any]:
         before = cluster.sent
         begun = time.perf_counter()
         judged = Observation()
-        found = pages(cluster, all_of(within("@timestamp", WINDOW), query), "@timestamp", what="candidates")
-        for batch in batched(read(cluster, source.options, judged.tally, found), judged.tally):
+        found = pages(cluster, all_of(within("@timestamp", WINDOW), query), "@timestamp", what="candidates", source=source_filter(source.fields.by_name))
+        for batch in HitBatches(source.options, judged.tally).of(found):
             observe_batch(batch, wanted, SignalOptions(), judged)
         return _result(time.perf_counter() - begun, cluster.sent - before, judged.tally.documents)
     names = {"count": COUNTING, "text": TEXT, "all": tuple(signals())}[job.partition(" ")[0]]

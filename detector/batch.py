@@ -17,6 +17,40 @@ if TYPE_CHECKING:
     from detector.text_scan import TextFeatures
 
 
+class RowRecord(Record):
+    """The record of one row; each column is looked up when it is first asked for: exact judging reads a few of the fifty."""
+
+    __slots__ = ("_columns", "_row")
+    _columns: dict[str, Sequence[Any]]
+    _row: int
+
+    @classmethod
+    def of(cls, columns: dict[str, Sequence[Any]], row: int) -> RowRecord:
+        """The record of a row of these columns; they must not change any more."""
+        found = cls.__new__(cls)
+        found._columns, found._row = columns, row
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        """Called while the column's slot is empty."""
+        if name not in DEFAULTS:
+            raise AttributeError(name)
+        values = self._columns.get(name)
+        value = DEFAULTS[name] if values is None else values[self._row]
+        setattr(self, name, value)
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Record):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in COLUMNS)
+
+    __hash__ = None  # type: ignore[assignment]  # as of every record: its columns can change
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Record, tuple(getattr(self, name) for name in COLUMNS)
+
+
 @dataclass
 class Batch:
     """`size` records; `columns` maps a canonical column to a list of `size` values (see `detector.record.COLUMNS`)."""
@@ -42,7 +76,7 @@ class Batch:
         """The record of one row, built on demand and once: exact judging happens on few rows, but of several signals on the same."""
         found = self._records.get(row)
         if found is None:
-            found = self._records[row] = Record(**{name: values[row] for name, values in self.columns.items()})
+            found = self._records[row] = RowRecord.of(self.columns, row)
         return found
 
     @cached_property

@@ -110,7 +110,7 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
     streams = [request.stream if row.stream is None else row.stream for row, request in zip(rows, requests, strict=True)]
     reasons = [choice.finish_reason for choice in choices]
     columns: dict[str, Sequence[Any]] = {
-        "timestamp": [_time(at, response.created) for at, response in zip(stamps([row.timestamp for row in rows]), responses, strict=True)],
+        "timestamp": _times_of(rows),
         "record_id": [(row.id if row.record_id is None else row.record_id) or None for row in rows],
         "request_id": [row.request_id or response.id or None for row, response in zip(rows, responses, strict=True)],
         "deployment": [row.deployment or None for row in rows],
@@ -152,6 +152,7 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
 
 _NO_ENGINE = (None, None)
 _SELDOM: dict[str, Callable[[Any], Any]] = {
+    "ingested_at": lambda row: None if row.event is None else instant(row.event.ingested),
     "trace_id": lambda row: row.trace_id or None,
     "client": lambda row: row.client or None,
     "endpoint": lambda row: row.endpoint or None,
@@ -211,8 +212,16 @@ def _thought(message: Any) -> str | None:
     return (old or "" if old is not msgspec.UNSET else "") or (new or "" if new is not msgspec.UNSET else "")
 
 
-def _time(stamp: float | None, created: int | None) -> float | None:
-    return stamp if stamp is not None else None if created is None else float(created)
+def _times_of(rows: list[Any]) -> list[float | None]:
+    found = stamps([row.stored_timestamp or row.timestamp for row in rows])
+    return [_later(row) if at is None else at for at, row in zip(found, rows, strict=True)] if None in found else found
+
+
+def _later(row: Any) -> float | None:
+    """The time of a row whose first one can't be read: the other one, else that of the answer."""
+    at = None if row.stored_timestamp is None else instant(row.timestamp)
+    created = row.response.created
+    return at if at is not None else None if created is None else float(created)
 
 
 def _stopped(choice: Any) -> str | None:

@@ -6,7 +6,7 @@ duplicates are remembered per unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -87,6 +87,11 @@ class Reader:
     def is_waiting(self) -> bool:
         """The next document must come through here too: the last one announced it."""
         return self._reader.is_waiting
+
+    @property
+    def formats_found(self) -> Set[str]:
+        """Names of the formats seen so far."""
+        return self._reader.found.keys()
 
     def finish(self) -> Iterator[Record]:
         """Records of everything that was still open."""

@@ -17,11 +17,10 @@ from detector.fast_columns import columns_of, stamps
 from detector.fast_path import FastLines
 from detector.formats.base import Document
 from detector.formats.detect import Detector
-from detector.formats.envelope import read_envelope
 from detector.formats.envelope_types import IGNORED, asked
 from detector.formats.openai_request import request_columns
 from detector.formats.values import instant
-from detector.reading import ReadingOptions
+from detector.reading import Reader, ReadingOptions
 from detector.record import Record
 from detector.sources.base import Tally
 from detector.sources.files import Files
@@ -171,6 +170,9 @@ envelope = st.fixed_dictionaries(
         "request_id": texts,
         "trace_id": texts,
         "timestamp": times,
+        "@timestamp": times,
+        "event": st.one_of(odd, st.fixed_dictionaries({}, optional={"ingested": times, "kind": texts})),
+        "detector": st.one_of(odd, st.just({"pipeline": 1, "flags": ["loop"]})),
         "deployment": texts,
         "model": texts,
         "engine": texts,
@@ -201,14 +203,22 @@ def fast(document: dict[str, Any], lines: FastLines | None = None) -> list[Recor
 
 
 def general(document: dict[str, Any]) -> list[Record]:
-    records = read_envelope(Document(json.loads(json.dumps(document)), "f:1"))
-    for record in records:
-        record.doc_index, record.doc_id = "f", "1"
-    return records
+    """What the whole general path makes of a document: peeling, detection, format."""
+    reader = Reader(ReadingOptions(keep_duplicates=True), Tally())
+    return [*reader.feed(Document(json.loads(json.dumps(document)), "f:1")), *reader.finish()]
 
 
 def test_the_usual_line_takes_the_fast_path() -> None:
     assert fast(PLAIN) == general(PLAIN)
+
+
+def test_what_a_store_adds_takes_the_fast_path() -> None:
+    """`@timestamp` is believed before `timestamp`; the ingest pipeline's time and flags change nothing else."""
+    stored = {**PLAIN, "@timestamp": "2026-11-29T03:00:07.000Z", "event": {"ingested": "2026-11-29T03:00:09Z"}, "detector": {"pipeline": 1, "flags": []}}
+    found = fast(stored)
+    assert found == general(stored)
+    assert found is not None
+    assert (found[0].timestamp, found[0].ingested_at) == (instant("2026-11-29T03:00:07Z"), instant("2026-11-29T03:00:09Z"))
 
 
 def parts_of(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -305,7 +315,7 @@ def test_harmless_keys_are_learned_and_others_never() -> None:
         ("latency_s", 3),
         ("message", "x"),
         ("kubernetes", {"pod": {"name": "p"}}),
-        ("@timestamp", "2026-11-29T03:00:00Z"),
+        ("@version", "1"),
         ("x_request_id", "q"),
     ):
         told = {**PLAIN, name: value}

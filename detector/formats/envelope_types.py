@@ -113,6 +113,12 @@ class Request(Struct, gc=False, kw_only=True):
     stop: list[str] | Text = None
 
 
+class Event(Struct, gc=False, kw_only=True, forbid_unknown_fields=True):
+    """What an ingest pipeline adds beside the document."""
+
+    ingested: Text = None
+
+
 class Envelope(Struct, gc=False, kw_only=True, forbid_unknown_fields=True):
     request: Request
     response: Response
@@ -121,6 +127,9 @@ class Envelope(Struct, gc=False, kw_only=True, forbid_unknown_fields=True):
     request_id: Text = None
     trace_id: Text = None
     timestamp: Text = None
+    stored_timestamp: Text = msgspec.field(name="@timestamp", default=None)  # believed before the other, as metadata of shippers is
+    event: Event | None = None
+    detector: Raw = Raw(b"")  # the flags of deploy/elasticsearch/ingest-pipeline.json
     deployment: Text = None
     model: Text = None
     engine: Text = None

@@ -137,10 +137,10 @@ class Excerpts:
         from detector.sources.base import Tally
         from detector.sources.es_cluster import open_cluster
         from detector.sources.es_connection import connection
-        from detector.sources.es_observing import read
+        from detector.sources.es_hits import records_of
 
         source = self._settings.source
         with closing(open_cluster(connection(source, self._settings.secrets), index)) as cluster:
             body = {"query": {"ids": {"values": sorted(wanted)}}, "size": MOST_REQUESTS}
             hits = cluster.search(body, what="example requests")["hits"]["hits"]
-            yield from read(cluster, ReadingOptions(source.format, source.mapping, source.timezone), Tally(), [hits])
+            yield from records_of(hits, ReadingOptions(source.format, source.mapping, source.timezone), Tally())

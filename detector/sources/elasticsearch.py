@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from detector.batch import Batch
 from detector.observation import Observation
-from detector.reading import ReadingOptions, batched
-from detector.record import Record
+from detector.reading import ReadingOptions
 from detector.signals.base import Signal, SignalOptions
 from detector.sources.base import CouldNot, Tally
 from detector.sources.es_cluster import Cluster, open_cluster
 from detector.sources.es_connection import connection
 from detector.sources.es_fields import Fields
+from detector.sources.es_hits import HitBatches
 from detector.sources.es_looking import View, first_look, read_capabilities, time_field
-from detector.sources.es_observing import Observing, read, shown
-from detector.sources.es_paging import Query, pages, within
+from detector.sources.es_observing import Observing, shown
+from detector.sources.es_paging import Query, pages, source_filter, within
 from detector.sources.es_state import unread
 from detector.window import MINUTE, Window, iso
 
@@ -78,7 +78,8 @@ class ClusterSource:
         at = time_field(self.fields)
         span = self._span()
         query: Query = within(at, span) if span is not None else {"match_all": {}}
-        yield from batched(self._records(query, at, tally, what=f"the documents of {self.cluster.index}"), tally)
+        found = pages(self.cluster, query, at, what=f"the documents of {self.cluster.index}", part=self.part, source=source_filter(self.fields.by_name))
+        yield from HitBatches(self.options, tally).of(found)
         tally.could_not.extend(gap for gap in self.cluster.gaps if gap not in tally.could_not)
 
     def partitions(self, jobs: int) -> list[ClusterSource]:
@@ -101,9 +102,6 @@ class ClusterSource:
             Observing(self.cluster, self.options, signals, options, seen, view, span, self.read_at_most).all(self.stretches(span))
         seen.tally.could_not.extend(gap for gap in self.cluster.gaps if gap not in seen.tally.could_not)
         return seen
-
-    def _records(self, query: Query, at: str, tally: Tally, *, what: str, share: float = 1.0) -> Iterator[Record]:
-        return read(self.cluster, self.options, tally, pages(self.cluster, query, at, what=what, share=share, part=self.part))
 
     def _span(self) -> Window | None:
         if self.window is None:

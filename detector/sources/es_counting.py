@@ -1,4 +1,4 @@
-"""Counts per minute and labels, made in the cluster: a composite aggregation, paged past every bucket limit, with documents that lack a label kept."""
+"""Counts per minute and labels, made in the cluster: composite aggregations, paged past every bucket limit, with documents that lack a label kept."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ import numpy as np
 from detector.ledger import Ints
 from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_fields import FieldInfo
-from detector.sources.es_paging import Query, all_of
+from detector.sources.es_paging import Query, within
+from detector.window import MINUTE, Window
 
 Key = tuple[str | None, ...]
-PAGE_BUCKETS = 20_000  # below search.max_buckets (65,536 by default); about 4 MB of answer
-FEWEST_BUCKETS = 500
+AIMED_BUCKETS = 40_000  # of one answer: below search.max_buckets (65,535 by default) with room for denser minutes; about 2 MB
+FIRST_MINUTES = 240  # of the first answer, when nothing is known about the labels yet; later ones are as long as fits
+PAGE_COMBINATIONS = 10_000  # combinations of labels on one page of an answer
+FEWEST_COMBINATIONS = 20
 _TOO_MANY = frozenset({"too_many_buckets_exception", "too_many_buckets"})
-_FILTER_PATH = "aggregations.*.after_key,aggregations.*.buckets.key,aggregations.*.buckets.doc_count,_shards,timed_out,terminated_early,_clusters"
+_FILTER_PATH = ",".join(
+    (
+        *("aggregations.*.after_key", "aggregations.*.buckets.key", "aggregations.*.buckets.doc_count"),
+        *("aggregations.*.buckets.minute.buckets.key", "aggregations.*.buckets.minute.buckets.doc_count"),
+        *("_shards", "timed_out", "terminated_early", "_clusters"),
+    )
+)
 MINUTE_MILLIS = 60_000
 
 
@@ -49,46 +58,83 @@ def sources_of(group: Mapping[str, FieldInfo]) -> list[dict[str, Any]]:
     return [{name: {"terms": {"field": info.name, "missing_bucket": True}}} for name, info in group.items()]
 
 
-def minutes(cluster: Cluster, query: Query, time_field: str, group: Mapping[str, FieldInfo], *, what: str, page: int = PAGE_BUCKETS) -> Cells:
-    """Every combination of minute and labels that has documents.
+def minutes(
+    cluster: Cluster, time_field: str, window: Window, group: Mapping[str, FieldInfo], *, what: str, documents: int = 0, aim: int = AIMED_BUCKETS
+) -> Cells:
+    """Every combination of minute and labels that has documents, one stretch of the window after the other.
+
+    Combinations of labels outside, minutes inside: on Elasticsearch 8.19 that takes 0.6 times as long as minutes and labels in one composite key, and its
+    answers are a quarter as long (2 M documents, 155,000 combinations).
+
+    Args:
+        documents: number of documents in the window, where known: fewer documents than `aim` fit one answer.
+        aim: buckets that one answer should have.
 
     Raises:
         ClusterError: the cluster can't count.
     """
-    index: dict[tuple[Any, ...], int] = {}
+    keys: dict[tuple[Any, ...], int] = {}
     columns: tuple[list[int], list[int], list[int]] = ([], [], [])
-    for buckets in _pages(cluster, query, time_field, group, what=what, page=page):
-        for bucket in buckets:
-            at, *values = bucket["key"].values()  # in the order of the sources
-            columns[0].append(at // MINUTE_MILLIS)
-            columns[1].append(index.setdefault(tuple(values), len(index)))
-            columns[2].append(bucket["doc_count"])
-    keys = tuple(tuple(text_of(value) for value in key) for key in index)
-    minute, key, documents = (np.array(column, dtype=np.int64) for column in columns)
-    return Cells(keys, minute, key, documents)
-
-
-def _pages(cluster: Cluster, query: Query, time_field: str, group: Mapping[str, FieldInfo], *, what: str, page: int) -> Iterator[list[dict[str, Any]]]:
-    by_minute = {"minute": {"date_histogram": {"field": time_field, "fixed_interval": "1m"}}}
-    composite: dict[str, Any] = {"sources": [by_minute, *sources_of(group)]}
-    size, narrowed = page, query
-    while True:
-        body = {"size": 0, "track_total_hits": True, "query": narrowed, "aggs": {"cells": {"composite": {**composite, "size": size}}}}
+    at, end = window.first_minute, window.end_minute
+    length = end - at if documents and documents <= aim else FIRST_MINUTES
+    page = PAGE_COMBINATIONS
+    while at < end:
+        stretch = Window(max(window.start, at * MINUTE), min(window.end, (at + length) * MINUTE))
         try:
-            answer = cluster.search(body, what=what, params={"filter_path": _FILTER_PATH})
+            before = len(columns[0])
+            for buckets in _pages(cluster, time_field, stretch, group, what=what, page=page):
+                _collect(buckets, keys, columns)
         except ClusterError as error:
-            if not _TOO_MANY.intersection(error.types) or size <= FEWEST_BUCKETS:
+            if not _TOO_MANY.intersection(error.types) or (length == 1 and page <= FEWEST_COMBINATIONS):
                 raise
-            size //= 2
+            for column in columns:
+                del column[before:]
+            length, page = (max(1, length // 4), page) if length > 1 else (1, page // 4)
             continue
+        at += length
+        length = max(1, min(length * aim // max(1, len(columns[0]) - before), 8 * length))
+    return _cells(keys, columns)
+
+
+def _pages(cluster: Cluster, time_field: str, stretch: Window, group: Mapping[str, FieldInfo], *, what: str, page: int) -> Iterator[list[dict[str, Any]]]:
+    """Buckets of labels, each with its minutes. Without labels to count by there is one bucket, without a key."""
+    by_minute = {"minute": {"date_histogram": {"field": time_field, "fixed_interval": "1m", "min_doc_count": 1}}}
+    body: dict[str, Any] = {"size": 0, "track_total_hits": True, "query": within(time_field, stretch)}
+    if not group:
+        answer = cluster.search({**body, "aggs": {"cells": {"filter": {"match_all": {}}, "aggs": by_minute}}}, what=what)
+        yield [{"key": {}, **answer["aggregations"]["cells"]}] if "aggregations" in answer else []
+        return
+    composite: dict[str, Any] = {"sources": sources_of(group), "size": page}
+    while True:
+        answer = cluster.search({**body, "aggs": {"cells": {"composite": composite, "aggs": by_minute}}}, what=what, params={"filter_path": _FILTER_PATH})
         cells = answer.get("aggregations", {}).get("cells", {})
         buckets = cells.get("buckets", [])
         yield buckets
-        if len(buckets) < size or "after_key" not in cells:
+        if len(buckets) < page or "after_key" not in cells:
             return
-        composite["after"] = cells["after_key"]
-        # earlier minutes are done: without this every page would look at all documents again
-        narrowed = all_of(query, {"range": {time_field: {"gte": cells["after_key"]["minute"], "format": "epoch_millis"}}})
+        composite = {**composite, "after": cells["after_key"]}
+
+
+def _collect(buckets: list[dict[str, Any]], keys: dict[tuple[Any, ...], int], columns: tuple[list[int], list[int], list[int]]) -> None:
+    """Add buckets to the three columns: minute, key, documents."""
+    at, key, documents = columns
+    for bucket in buckets:
+        inner = bucket["minute"]["buckets"]
+        number = keys.setdefault(tuple(bucket["key"].values()), len(keys))  # in the order of the sources
+        at.extend([one["key"] for one in inner])
+        key.extend([number] * len(inner))
+        documents.extend([one["doc_count"] for one in inner])
+
+
+def _cells(keys: Mapping[tuple[Any, ...], int], columns: tuple[list[int], list[int], list[int]]) -> Cells:
+    texts = [tuple(text_of(value) for value in key) for key in keys]
+    order = sorted(range(len(texts)), key=lambda number: tuple((text is not None, text or "") for text in texts[number]))
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    at, number, documents = (np.array(column, dtype=np.int64) for column in columns)
+    minute, key = at // MINUTE_MILLIS, rank[number] if len(number) else number
+    by_time = np.lexsort((key, minute))
+    return Cells(tuple(texts[number] for number in order), minute[by_time], key[by_time], documents[by_time])
 
 
 def profiles(

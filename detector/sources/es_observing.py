@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,30 +10,22 @@ import numpy.typing as npt
 
 from detector.ledger import Labels
 from detector.observation import Observation, observe_batch
-from detector.reading import ReadingOptions, batched
-from detector.record import SERIES_LABELS, Record
+from detector.reading import ReadingOptions
+from detector.record import SERIES_LABELS
 from detector.signals.base import Signal, SignalOptions
-from detector.sources.base import CouldNot, Tally
+from detector.sources.base import CouldNot
 from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_counting import Cells, Key, minutes
+from detector.sources.es_hits import HitBatches
 from detector.sources.es_looking import View
-from detector.sources.es_paging import Hit, Query, all_of, any_of, pages, within
+from detector.sources.es_paging import Query, all_of, any_of, pages, source_filter, within
 from detector.sources.es_plan import Plan, SignalPlan, count_candidates, make_plan
-from detector.sources.es_sample import HitReader, joined
+from detector.sources.es_sample import joined
 from detector.window import MINUTE, Window, iso
 
 COMMON_SHARE = 0.5  # candidates that are more than this share of all documents select nothing: one sample of all documents serves such signals together
 MOST_BLOCKS = 500  # clauses of one query; servers allow at least 1,024
 COMMON = "nearly every document is a candidate"
-
-
-def read(cluster: Cluster, options: ReadingOptions, tally: Tally, found: Iterable[list[Hit]]) -> Iterator[Record]:
-    """Records of pages of hits."""
-    reader = HitReader(options, tally)
-    for page in found:
-        for hit in page:
-            yield from reader.feed(hit)
-    yield from reader.finish()
 
 
 @dataclass
@@ -95,9 +87,9 @@ class Observing:
         """Observe all documents of a query, or a sample; gives how many were read."""
         what = f"the documents of {self.cluster.index}"
         part = Observation()
-        found = pages(self.cluster, query, self.view.time_field, what=what, share=share)
+        found = pages(self.cluster, query, self.view.time_field, what=what, share=share, source=source_filter(self.view.fields.by_name))
         try:
-            for batch in batched(read(self.cluster, self.reading, part.tally, found), part.tally):
+            for batch in HitBatches(self.reading, part.tally).of(found):
                 observe_batch(batch, signals, self.judging, part)
         except ClusterError as error:  # half a stretch would pass for a quiet one
             self.seen.tally.could_not.append(error.could_not(f"{what} of {shown(stretch)}"))
@@ -109,7 +101,7 @@ class Observing:
         """Count in the cluster; False when it turns out that it can't."""
         counts = count_candidates(self.cluster, plan, self.view, stretch)
         what = f"requests in {self.cluster.index}"
-        cells = minutes(self.cluster, within(self.view.time_field, stretch), self.view.time_field, plan.group, what=what)
+        cells = minutes(self.cluster, self.view.time_field, stretch, plan.group, what=what, documents=total)
         if int(cells.documents.sum()) != total:
             plan.why_not = "a label or reason has several values in one document"
             return False
@@ -151,9 +143,16 @@ class Observing:
         judged = Observation()
         if documents:
             at = self.view.time_field
-            found = pages(self.cluster, all_of(within(at, stretch), any_of(*(one.query for one in group))), at, what=what, share=share)
+            found = pages(
+                self.cluster,
+                all_of(within(at, stretch), any_of(*(one.query for one in group))),
+                at,
+                what=what,
+                share=share,
+                source=source_filter(self.view.fields.by_name),
+            )
             try:
-                for batch in batched(read(self.cluster, self.reading, judged.tally, found), judged.tally):
+                for batch in HitBatches(self.reading, judged.tally).of(found):
                     observe_batch(batch, signals, self.judging, judged)
             except ClusterError as error:
                 self.seen.tally.could_not.append(error.could_not(f"{what} of {shown(stretch)}"))

@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from detector.formats.base import Document
-from detector.reading import Reader, ReadingOptions
+from detector.reading import ReadingOptions
 from detector.record import Record
 from detector.sources.base import Tally
+from detector.sources.es_hits import Hit, records_of
 from detector.sources.joining_views import views
 
-Hit = Mapping[str, Any]
 _DEPTH = 24
-
-
-def place(hit: Hit) -> str:
-    """Where a document stands, for the tally."""
-    return f"{hit.get('_index', '?')}:{hit.get('_id', '?')}"
-
-
-class HitReader:
-    """Feeds search hits to the formats; one per stream of hits in the order of time. Not reusable after `finish`."""
-
-    def __init__(self, options: ReadingOptions, tally: Tally) -> None:
-        self._reader = Reader(options, tally)
-
-    def feed(self, hit: Hit) -> Iterator[Record]:
-        """Records that are ready after one more hit."""
-        bare = {name: hit.get(name) for name in ("_index", "_id", "_source")}
-        yield from self._reader.feed(Document(bare, place(hit)))
-
-    def finish(self) -> Iterator[Record]:
-        """Records of everything that was still open."""
-        yield from self._reader.finish()
 
 
 @dataclass(frozen=True)
@@ -65,8 +43,7 @@ def look(hits: Iterable[Hit], options: ReadingOptions) -> list[Looked]:
     found = []
     for hit in hits:
         tally = Tally()
-        reader = HitReader(options, tally)
-        records = (*reader.feed(hit), *reader.finish())
+        records = tuple(records_of((hit,), options, tally))
         leaves: dict[str, list[Any]] = {}
         _flatten(hit.get("_source"), "", leaves, _DEPTH)
         found.append(Looked(str(hit.get("_index", "")), str(hit.get("_id", "")), leaves, records, tally, tuple(hit.get("_ignored") or ())))

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from detector.errors import ConfigError
 from detector.sources.es_connection import Connection, Flavour
+from detector.sources.es_json import answer_of
 
 Json = Any
 JSON_HEADERS = {"accept": "application/json", "content-type": "application/json"}
@@ -66,8 +67,10 @@ class ElasticsearchWire:
             place["ssl_assert_fingerprint"] = connection.fingerprint
         if not connection.verify:
             place |= {"verify_certs": False, "ssl_show_warn": False}
+        reader = _elasticsearch_json()
         self._client = elasticsearch.Elasticsearch(
             **place,
+            serializers=dict.fromkeys(("application/json", "application/vnd.elasticsearch+json"), reader),
             headers={"authorization": connection.authorization} if connection.authorization else {},
             node_class=_proxy_node(connection),
             max_retries=0,
@@ -128,7 +131,9 @@ class OpenSearchWire:
             settings["ca_certs"] = connection.ca_file
         if not connection.verify:
             settings |= {"verify_certs": False, "ssl_show_warn": False}
-        self._client = opensearchpy.OpenSearch(hosts=list(connection.urls), max_retries=0, retry_on_status=(), http_compress=True, **settings)
+        self._client = opensearchpy.OpenSearch(
+            hosts=list(connection.urls), max_retries=0, retry_on_status=(), http_compress=True, serializer=_opensearch_json(), **settings
+        )
 
     def send(self, method: str, path: str, params: Mapping[str, str], body: Json, timeout: float) -> Json:
         errors = self._errors
@@ -193,6 +198,36 @@ def probe(connection: Connection, path: str, params: Mapping[str, str]) -> tuple
     if isinstance(body, dict) and ("fields" in body or "_shards" in body or (isinstance(body.get("error"), (dict, str)) and "status" in body)):
         return "opensearch", ""
     return None, f"the answer (HTTP {meta.status}) is not that of a search engine"
+
+
+def _elasticsearch_json() -> Any:
+    """The client's reader of JSON, with ours in its place."""
+    from elastic_transport import SerializationError
+    from elasticsearch.serializer import JsonSerializer
+
+    class Reader(JsonSerializer):
+        def loads(self, data: bytes) -> Any:
+            try:
+                return answer_of(data)
+            except ValueError as error:
+                raise SerializationError("no JSON", (error,)) from None
+
+    return Reader()
+
+
+def _opensearch_json() -> Any:
+    """The same for the other client, which hands over text."""
+    from opensearchpy.exceptions import SerializationError
+    from opensearchpy.serializer import JSONSerializer
+
+    class Reader(JSONSerializer):
+        def loads(self, s: str) -> Any:
+            try:
+                return answer_of(s.encode("utf-8", "surrogatepass"))
+            except ValueError as error:
+                raise SerializationError(s[:0], error) from None
+
+    return Reader()
 
 
 def _node_config(connection: Connection, url: str) -> Any:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from detector.batch import Batch
 from detector.formats.base import Document, Rejected
@@ -17,9 +16,6 @@ from detector.sources.base import CouldNot, Tally
 from detector.sources.lines import NOT_UTF8, Fault, line_blocks, raw_lines
 from detector.sources.opening import Blocks
 from detector.sources.partition import WHOLE, Unit, range_blocks
-
-if TYPE_CHECKING:
-    from detector.fast_path import FastLines
 
 FAST_ROWS = 1024  # about 2 MB of answers: small enough for the cache, large enough that numpy's calls do not count
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -99,7 +95,9 @@ class UnitReading:
 
     def _mixed(self, blocks: Iterable[bytes | Fault]) -> Iterator[Batch]:
         """Fast rows and general records in batches of their own; a line may only take the fast path when no open document could go on with it."""
-        fast = _fast_lines()
+        from detector.fast_path import fast_lines
+
+        fast = fast_lines()
         feed = LineFeed(self.unit.path)
         records: list[Record] = []
         rows: list[Any] = []
@@ -153,11 +151,3 @@ def _after(blocks: Iterable[bytes], passed: int) -> Iterator[bytes]:
         if passed < len(block):
             yield block[passed:]
         passed = max(0, passed - len(block))
-
-
-@cache
-def _fast_lines() -> FastLines:
-    """The process's decoder: what one unit taught it serves the next."""
-    from detector.fast_path import FastLines
-
-    return FastLines()
