@@ -19,8 +19,8 @@ _WORDS = "모델 서버 요청 답변 길이 시간 로그 분포 값은 이어�
 BULK = 1000
 
 
-def lines(count: int, seed: int = 1) -> Iterator[bytes]:
-    """Bulk bodies of `BULK` documents."""
+def lines(count: int, seed: int = 1, *, healthy: bool = False) -> Iterator[bytes]:
+    """Bulk bodies of `BULK` documents; `healthy`: nothing in them is wrong."""
     dice = random.Random(seed)
     texts = [" ".join(dice.choice(_WORDS) + (str(dice.randrange(100)) if dice.random() < 0.2 else "") for _ in range(220)) for _ in range(3000)]
     body: list[str] = []
@@ -28,7 +28,7 @@ def lines(count: int, seed: int = 1) -> Iterator[bytes]:
         at = START + SECONDS * number / count
         deployment = dice.randrange(DEPLOYMENTS)
         model = f"model-{deployment % 5}-{dice.randrange(MODELS)}"
-        chance = dice.random()
+        chance = 1.0 if healthy else dice.random()
         text = dice.choice(texts)
         reason, tokens, status = "stop", dice.randrange(50, 500), 200
         if chance < 0.005:
@@ -64,9 +64,9 @@ def lines(count: int, seed: int = 1) -> Iterator[bytes]:
         yield ("\n".join(body) + "\n").encode()
 
 
-def filled(node: Node, count: int) -> str:
+def filled(node: Node, count: int, *, healthy: bool = False) -> str:
     """The index of `count` documents; made when it is not there. Gives its name."""
-    index = f"llm-bench-v4-{count}"
+    index = f"llm-bench-v4-{count}{'-healthy' if healthy else ''}"
     try:
         if node.ask("GET", f"/{index}/_count")["count"] == count:
             return index
@@ -83,7 +83,7 @@ def filled(node: Node, count: int) -> str:
 
     with ThreadPoolExecutor(2) as pool:
         pending = []
-        for body in lines(count):
+        for body in lines(count, healthy=healthy):
             pending.append(pool.submit(send, body))
             if len(pending) > 4:
                 pending.pop(0).result()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -19,7 +20,7 @@ from detector.sources.es_counting import Cells, Key, minutes
 from detector.sources.es_paging import pages, within
 from tests import fault_proxy as faults
 from tests.es_index import MAPPINGS, WINDOW, create, fill, own
-from tests.fault_proxy import FaultProxy, fault_proxy
+from tests.fault_proxy import Answer, Asked, FaultProxy, fault_proxy
 from tests.llm_log import documents
 from tests.nodes.nodes import Node
 
@@ -170,14 +171,14 @@ def _skip_cluster_old(body: dict[str, Any]) -> None:
     [
         (_fail_shards, "2 of 5 shards failed (circuit_breaking_exception)"),
         (_time_out, "the cluster stopped at its time limit"),
-        (_skip_cluster, "cluster tokyo: skipped"),
+        (_skip_cluster, "the documents of remote cluster tokyo: it was skipped"),
         (_skip_cluster_old, "1 of 2 clusters: skipped"),
     ],
 )
 def test_partial_answers_are_said(proxy: FaultProxy, change: Any, words: str) -> None:
     proxy.faults = [faults.on("/_search?", faults.changed(change), times=2)]
     seen = Reached(proxy).observe()
-    told = [entry for entry in seen.tally.could_not if words in entry.why]
+    told = [entry for entry in seen.tally.could_not if words in f"{entry.what}: {entry.why}"]
     assert told
     assert all(entry.blocking and entry.remedy for entry in told)
     assert "secret" not in repr(seen.tally.could_not)
@@ -237,22 +238,43 @@ def _cells(found: Cells) -> list[tuple[int, Key, int]]:
     ]
 
 
-def test_too_many_buckets_makes_pages_smaller(proxy: FaultProxy) -> None:
-    cluster = Reached(proxy).open()
-    whole = _cells(minutes(cluster, within("@timestamp", WINDOW), "@timestamp", {}, what="counts"))
+def test_too_many_buckets_makes_stretches_shorter(proxy: FaultProxy) -> None:
+    source = Reached(proxy).source
+    group = {"pod": source.fields.at("pod")}
+    whole = _cells(minutes(source.cluster, "@timestamp", WINDOW, group, what="counts"))
     refuse = faults.error(400, "too_many_buckets_exception")
-    proxy.faults = [lambda asked, forward: refuse(asked, forward) if b'"size":20000' in asked.body.replace(b" ", b"") else None]
-    assert _cells(minutes(cluster, within("@timestamp", WINDOW), "@timestamp", {}, what="counts")) == whole
+
+    def long(asked: Asked, forward: Callable[[], Answer]) -> Answer | None:
+        cut = json.loads(asked.body)["query"]["range"]["@timestamp"] if b"composite" in asked.body else {"lt": 0, "gte": 0}
+        return refuse(asked, forward) if cut["lt"] - cut["gte"] > 7 * 60_000 else None
+
+    proxy.faults = [long]
+    assert _cells(minutes(source.cluster, "@timestamp", WINDOW, group, what="counts")) == whole
     assert sum(documents for _, _, documents in whole) == len(LOG)
 
 
-def test_small_pages_of_buckets_count_the_same(proxy: FaultProxy) -> None:
+def test_too_many_buckets_in_one_minute_makes_pages_smaller(proxy: FaultProxy) -> None:
     source = Reached(proxy).source
     group = {"deployment": source.fields.at("deployment"), "pod": source.fields.at("pod")}
-    once = minutes(source.cluster, within("@timestamp", WINDOW), "@timestamp", group, what="counts")
-    paged = minutes(source.cluster, within("@timestamp", WINDOW), "@timestamp", group, what="counts", page=7)
+    whole = _cells(minutes(source.cluster, "@timestamp", WINDOW, group, what="counts"))
+    refuse = faults.error(400, "too_many_buckets_exception")
+    proxy.faults = [lambda asked, forward: refuse(asked, forward) if b'"size":10000' in asked.body.replace(b" ", b"") else None]
+    assert _cells(minutes(source.cluster, "@timestamp", WINDOW, group, what="counts")) == whole
+
+
+def test_small_answers_count_the_same(proxy: FaultProxy, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Reached(proxy).source
+    group = {"deployment": source.fields.at("deployment"), "pod": source.fields.at("pod")}
+    once = minutes(source.cluster, "@timestamp", WINDOW, group, what="counts", documents=len(LOG))
+    monkeypatch.setattr("detector.sources.es_counting.PAGE_COMBINATIONS", 2)
+    paged = minutes(source.cluster, "@timestamp", WINDOW, group, what="counts", aim=7)
     assert _cells(paged) == _cells(once)
     assert len(_cells(once)) > 100
+
+
+def test_counts_without_labels(proxy: FaultProxy) -> None:
+    whole = _cells(minutes(Reached(proxy).open(), "@timestamp", WINDOW, {}, what="counts"))
+    assert sum(documents for _, _, documents in whole) == len(LOG)
 
 
 def test_refused_text_queries_become_a_sample(proxy: FaultProxy) -> None:
@@ -314,3 +336,23 @@ def test_batches_give_every_document(proxy: FaultProxy) -> None:
     assert sum(batch.size for batch in source.batches(tally)) == len(LOG)
     parts = source.partitions(3)
     assert sum(batch.size for part in parts for batch in part.batches(Tally())) == len(LOG)
+
+
+def test_a_server_without_ties_is_paged_by_time_alone(opensearch: Node) -> None:
+    """OpenSearch before 3.3 does not know `_shard_doc`: documents of one time across pages come once each, and none is left out."""
+    index = own("llm-ties")
+    log = documents(60)
+    for number, document in enumerate(log):
+        document["@timestamp"] = f"2026-11-29T22:{14 + number // 20}:00.000Z"  # twenty of each time
+    create(opensearch, index, MAPPINGS["text with keyword 256"])
+    assert fill(opensearch, index, log) == []
+    refuse = faults.error(400, "illegal_argument_exception")
+    with fault_proxy(opensearch.url) as proxy:
+        proxy.faults = [lambda asked, forward: refuse(asked, forward) if b"_shard_doc" in asked.body else None]
+        cluster = open_cluster(Connection(urls=(proxy.url,)), index, lambda _: None)
+        for page in (3, 7, 20, 21, 1000):
+            found = [hit["_id"] for hits in pages(cluster, {"match_all": {}}, "@timestamp", what="documents", page=page) for hit in hits]
+            assert len(found) == len(set(found)) == len(log), page
+        sampled = [hit["_id"] for hits in pages(cluster, {"match_all": {}}, "@timestamp", what="documents", page=9, share=0.5) for hit in hits]
+        assert len(sampled) == len(set(sampled))
+        assert 10 < len(sampled) < 50

@@ -182,8 +182,12 @@ class Observing:
 
     def _flags(self, judged: Observation) -> None:
         """Flagged requests and their evidence, without the candidates' own number, which is no denominator."""
+        by_signal: dict[str, list[tuple[int, Labels, int]]] = {}
         for minute, labels, signal, _, flagged in judged.ledger.rows():
-            self.seen.ledger.add(np.array([minute]), [labels], signal, np.zeros(1, np.int64), np.array([flagged]))
+            by_signal.setdefault(signal, []).append((minute, labels, flagged))
+        for signal, cells in by_signal.items():
+            at, rows, flags = zip(*cells, strict=True)
+            self.seen.ledger.add(np.array(at), list(rows), signal, np.zeros(len(at), np.int64), np.array(flags, np.int64))
         for (minute, labels, signal), evidence in judged.ledger.evidence.items():
             self.seen.ledger.add_evidence(minute, labels, signal, evidence)
         tally = judged.tally
