@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from detector.checkups.base import Asked, Line
 from detector.checkups.coverage import coverage
 from detector.errors import DetectorError
+from detector.sources.es_pattern import local, remotes
 from detector.window import Window, iso
 
 if TYPE_CHECKING:
@@ -43,6 +45,8 @@ def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
         yield from _examine(settings, source, now)
     except ClusterError as error:
         yield Line("problem", "source", error.why, error.remedy)
+        if error.kind == "missing":
+            yield from _near(source.cluster)
     except DetectorError as error:
         yield Line("problem", "source", str(error), "correct the setting that is named")
 
@@ -86,8 +90,7 @@ def _examine(settings: Settings, source: ClusterSource, now: float) -> Iterator[
                 yield Line("note", f"signal {name}", "its denominators are estimated: map finish reason and status so that the cluster can group by them")
         yield from _lag(settings, view, fields, now)
     yield from _ignored(view)
-    for gap in cluster.gaps:
-        yield Line("problem", gap.what, gap.why, gap.remedy)
+    yield from _gaps(cluster, view)
     yield Line("ok", "cost", f"{cluster.sent} requests were sent for this examination")
 
 
@@ -98,41 +101,59 @@ def _rights(cluster: Cluster) -> Iterator[Line]:
     if cluster.flavour != "elasticsearch":
         yield Line("note", "privileges", "OpenSearch has no request to ask for them; what follows shows whether documents and fields can be read")
         return
+    names = local(cluster.index)
+    if not names:
+        yield Line("note", "privileges", "those on remote clusters can't be asked for from here; what follows shows whether documents can be read")
+        return
     try:
-        body = {"index": [{"names": [cluster.index], "privileges": list(NEEDED)}]}
+        body = {"index": [{"names": names, "privileges": list(NEEDED)}]}
         answer = cluster.ask("POST", "/_security/user/_has_privileges", body, retry=False)
     except ClusterError as error:
         if error.kind in ("unauthorized", "forbidden"):
             raise
         yield Line("note", "privileges", "the cluster has no security, so anyone may read everything")
         return
-    granted: dict[str, Any] = next(iter(answer.get("index", {}).values()), {})
-    missing = [name for name in NEEDED if not granted.get(name)]
+    granted: list[dict[str, Any]] = list(answer.get("index", {}).values())
+    missing = [name for name in NEEDED if not granted or not all(one.get(name) for one in granted)]
+    on = ", ".join(names)
     if missing:
         remedy = "grant them with the role of deploy/elasticsearch/role.json"
-        yield Line("problem", "privileges", f"missing on {cluster.index}: {', '.join(missing)}", remedy)
+        yield Line("problem", "privileges", f"missing on {on}: {', '.join(missing)}", remedy)
     else:
-        yield Line("ok", "privileges", f"{' and '.join(NEEDED)} on {cluster.index}; nothing more is needed")
+        yield Line("ok", "privileges", f"{' and '.join(NEEDED)} on {on}; nothing more is needed")
 
 
 def _indices(cluster: Cluster, indices: tuple[str, ...]) -> Iterator[Line]:
-    from detector.sources.es_cluster import ClusterError
+    yield Line("ok", "indices", f"{cluster.index} matches {len(indices)}: {_few(indices)}")
 
-    named = ", ".join(indices[:_NAMES_SHOWN]) + (f" and {len(indices) - _NAMES_SHOWN} more" if len(indices) > _NAMES_SHOWN else "")
-    yield Line("ok", "indices", f"{cluster.index} matches {len(indices)}: {named}")
-    if not any(name.startswith(".ds-") for name in indices) or cluster.flavour != "elasticsearch":
-        return
+
+def _near(cluster: Cluster) -> Iterator[Line]:
+    """What there is in place of an index that is not there, the most similar names first."""
+    from detector.sources.es_cluster import ClusterError
+    from detector.sources.es_wire import quoted
+
+    asked = ",".join(["*", *(f"{name}:*" for name in remotes(cluster.index))])
     try:
-        failures = cluster.ask("GET", f"{cluster.path}::failures/_count", retry=False).get("count", 0)
-    except ClusterError as error:
-        if error.kind == "forbidden":
-            yield Line(
-                "note", "failure store", "these credentials may not read it: documents that the cluster refused stay unseen (privilege read_failure_store)"
-            )
-        return
-    if failures:
-        remedy = "look at their error.type there; answers that are too long for a field are often among them"
-        yield Line("problem", "failure store", f"{failures:,} documents were refused at indexing and are in no count", remedy)
+        answer = cluster.ask("GET", f"/_resolve/index/{quoted(asked)}", retry=False)
+    except ClusterError:
+        return  # it is only a help
+    names = {str(one["name"]) for kind in ("indices", "aliases", "data_streams") for one in answer.get(kind) or () if isinstance(one, dict) and "name" in one}
+    visible = sorted(name for name in names if not name.rpartition(":")[2].startswith("."))
+    alike = sorted(visible, key=lambda name: -SequenceMatcher(None, cluster.index, name).ratio())
+    yield Line("note", "indices", f"these credentials see {len(visible):,}: {_few(alike)}" if visible else "these credentials see none at all")
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {len(names) - _NAMES_SHOWN:,} more" if len(names) > _NAMES_SHOWN else "")
+
+
+def _gaps(cluster: Cluster, view: View) -> Iterator[Line]:
+    """What the answers so far lacked, and what the cluster refused to index."""
+    for gap in cluster.gaps:
+        yield Line("problem" if gap.blocking else "note", gap.what, gap.why, gap.remedy)
+    store = view.store
+    if store is not None and not (store.closed or store.inside):
+        yield Line("ok", "failure store", f"{store.shown}: nothing of this time was refused at indexing")
 
 
 def _freshness(view: View, window: Window, now: float) -> Iterator[Line]:

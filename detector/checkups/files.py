@@ -11,6 +11,9 @@ from detector.errors import DetectorError
 
 if TYPE_CHECKING:
     from detector.config import Settings
+    from detector.record import Record
+
+ENOUGH = 2000  # records; the first ones tell which columns a log fills
 
 
 def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
@@ -27,7 +30,11 @@ def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
         if not isinstance(source, Files):
             return
         tally = Tally()
-        batch = next(iter(source.batches(tally)), None)  # the first few thousand records tell enough
+        records: list[Record] = []
+        for batch in source.batches(tally):
+            records += (batch.record(row) for row in range(batch.size))
+            if len(records) >= ENOUGH:
+                break
     except DetectorError as error:
         yield Line("problem", "source", str(error), "name a log with --source, or in detector.yml")
         return
@@ -40,9 +47,9 @@ def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
             f"{count:,} can't be read: {reason} ({', '.join(tally.places.get(reason, []))})",
             "mend them, name the format, or map its fields",
         )
-    if batch is None:
+    if not records:
         yield Line("problem", "records", "none was found", "`detector formats detect PATH` tells what a file is")
         return
     named = ", ".join(f"{name} ({count:,})" for name, count in tally.formats.most_common()) or "read as plain columns"
     yield Line("ok", "format", f"{named}, in the first {tally.documents:,} documents")
-    yield from coverage([batch.record(row) for row in range(batch.size)])
+    yield from coverage(records)

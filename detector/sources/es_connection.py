@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -65,8 +65,15 @@ class Connection:
 
     @property
     def shown(self) -> str:
-        """The address as it may be printed."""
-        return ", ".join(self.urls) if self.urls else "Elastic Cloud"
+        """The addresses as they may be printed: they hold no credentials."""
+        return " or ".join(self.urls) if self.urls else f"Elastic Cloud ({_cloud_host(self.cloud_id or '')})"
+
+    @property
+    def route(self) -> str:
+        """The same, with the proxy on the way."""
+        proxies = {proxy for url in self.urls if (proxy := self.proxy_for(url))}
+        hosts = sorted(f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}" for parts in map(urlsplit, proxies))
+        return f"{self.shown} through the proxy {' or '.join(hosts)}" if hosts else self.shown
 
     def proxy_for(self, url: str) -> str | None:
         """The proxy that requests to this address go through."""
@@ -77,6 +84,15 @@ class Connection:
         if self.proxy:
             return self.proxy
         return None if proxy_bypass(host) else getproxies_environment().get(parts.scheme)
+
+
+def _cloud_host(cloud_id: str) -> str:
+    """The host that a cloud id stands for: `NAME:base64(HOST$ELASTICSEARCH$KIBANA)`."""
+    try:
+        host, cluster = b64decode(cloud_id.rpartition(":")[2]).decode().split("$")[:2]
+    except ValueError:
+        return "source.cloud_id can't be read"
+    return f"{cluster}.{host}"
 
 
 def _is_loopback(host: str) -> bool:

@@ -6,13 +6,21 @@ Each becomes "could not look at X because Y". Shards that were *skipped* hold no
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from detector.sources.base import CouldNot
 from detector.sources.es_connection import Flavour
+from detector.sources.es_pattern import cluster_of
 
 _NAMES_SHOWN = 5
+_REMOTE_REMEDY = "look at `GET _remote/info` (is it connected?), and give the role `read` on the indices there too"
+_LACKING = {
+    "skipped": "it was skipped: none of its documents were read",
+    "failed": "it failed: none of its documents were read",
+    "partial": "its answer is partial: some of its documents were not read",
+    "running": "it did not answer in time: some of its documents were not read",
+}
 
 
 def gaps(answer: Any, what: str, flavour: Flavour = "elasticsearch") -> Iterator[CouldNot]:
@@ -25,7 +33,7 @@ def gaps(answer: Any, what: str, flavour: Flavour = "elasticsearch") -> Iterator
         yield CouldNot(what, "the cluster ended the search early: the answer is partial", "remove the limit (terminate_after) that something in between adds")
     shards = answer.get("_shards")
     if isinstance(shards, dict) and shards.get("failed"):
-        types = sorted({str(failure.get("reason", {}).get("type", "unknown"))[:80] for failure in shards.get("failures") or () if isinstance(failure, dict)})
+        types = failure_types(shards.get("failures"))
         named = f" ({', '.join(types[:_NAMES_SHOWN])})" if types else ""
         yield CouldNot(
             what,
@@ -39,19 +47,67 @@ def gaps(answer: Any, what: str, flavour: Flavour = "elasticsearch") -> Iterator
 
 def _cluster_gaps(clusters: dict[str, Any], what: str) -> Iterator[CouldNot]:
     """Remote clusters that did not take part. `skip_unavailable` is on by default since 8.15: a cluster that is down gives an empty success."""
-    remedy = "check the remote clusters' connection and the role there (read, read_cross_cluster)"
     details = clusters.get("details")
     told = False
-    if isinstance(details, dict):
-        for status in ("skipped", "failed", "partial", "running"):
-            names = sorted(str(name)[:80] for name, one in details.items() if isinstance(one, dict) and one.get("status") == status)
-            if names:
-                told = True
-                shown = ", ".join(name or "(local)" for name in names[:_NAMES_SHOWN])
-                yield CouldNot(what, f"cluster {shown}: {status}, so its documents are missing or incomplete", remedy)
+    for name, one in sorted(details.items()) if isinstance(details, dict) else ():
+        status = one.get("status") if isinstance(one, dict) else None
+        if status in _LACKING:
+            told = True
+            yield cluster_gap(str(name)[:80], _LACKING[status], failure_types(one.get("failures")))
     if told:
         return
-    for status in ("skipped", "failed", "partial"):
+    for status in ("skipped", "failed", "partial"):  # OpenSearch, and Elasticsearch before 8.10, count only
         count = clusters.get(status)
         if isinstance(count, int) and count:
-            yield CouldNot(what, f"{count} of {clusters.get('total', '?')} clusters: {status}, so their documents are missing or incomplete", remedy)
+            yield CouldNot(what, f"{count} of {clusters.get('total', '?')} clusters: {status}, so their documents are missing or incomplete", _REMOTE_REMEDY)
+
+
+def cluster_gap(name: str, lack: str, types: Sequence[str]) -> CouldNot:
+    """A cluster that did not answer, or not wholly; the same for every request of a run."""
+    missing = "index_not_found_exception" in types
+    remedy = "check the part of `source.index` that names it" if missing else _REMOTE_REMEDY
+    what = "the documents of the cluster itself" if name == "(local)" else f"the documents of remote cluster {name}"
+    return CouldNot(what, f"{lack} ({', '.join(types[:_NAMES_SHOWN])})" if types else lack, remedy)
+
+
+def taking_part(answer: Any) -> set[str]:
+    """Remote clusters that had something to search for this answer."""
+    clusters = answer.get("_clusters") if isinstance(answer, dict) else None
+    details = clusters.get("details") if isinstance(clusters, dict) else None
+    found = set()
+    for name, one in details.items() if isinstance(details, dict) else ():
+        shards = one.get("_shards") if isinstance(one, dict) else None
+        if name != "(local)" and isinstance(shards, dict) and shards.get("total"):
+            found.add(str(name))
+    return found
+
+
+def absent(answer: Any, known: Collection[str]) -> Iterator[CouldNot]:
+    """Remote clusters that a view lacks altogether: one that was down when the view was opened is in none of its answers, and no answer says so."""
+    clusters = answer.get("_clusters") if isinstance(answer, dict) else None
+    details = clusters.get("details") if isinstance(clusters, dict) else None
+    for name in sorted(known):
+        if not isinstance(details, dict) or name not in details:
+            yield cluster_gap(name[:80], "it was away when its documents were to be read", ())
+
+
+def field_gaps(answer: Any) -> Iterator[CouldNot]:
+    """What a `_field_caps` answer lacks: whole clusters, or indices whose fields could not be read."""
+    failures = answer.get("failures") if isinstance(answer, dict) else None
+    for one in failures if isinstance(failures, list) else ():
+        error = one.get("failure", {}).get("error") if isinstance(one, dict) and isinstance(one.get("failure"), dict) else None
+        types = [str(error["type"])[:80]] if isinstance(error, dict) and error.get("type") else []
+        names = [str(name)[:255] for name in one.get("indices") or ()] if isinstance(one, dict) else []
+        for cluster in sorted({cluster_of(name) for name in names} - {""}):
+            yield cluster_gap(cluster, _LACKING["skipped"], types)
+        near = [name for name in names if not cluster_of(name)]
+        if near:
+            shown = ", ".join(near[:_NAMES_SHOWN]) + (f" and {len(near) - _NAMES_SHOWN} more" if len(near) > _NAMES_SHOWN else "")
+            why = f"the cluster could not read them ({', '.join(types) or 'no reason given'})"
+            yield CouldNot(f"the fields of {shown}", why, "look at the cluster's health (unassigned shards, circuit breakers)")
+
+
+def failure_types(failures: Any) -> list[str]:
+    """Error types of failures: fixed words of the server."""
+    reasons = [one.get("reason") for one in failures if isinstance(one, dict)] if isinstance(failures, list) else []
+    return sorted({str(reason["type"])[:80] for reason in reasons if isinstance(reason, dict) and reason.get("type")})

@@ -10,7 +10,9 @@ from detector.formats.values import instant
 from detector.reading import ReadingOptions
 from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_fields import Fields, read_fields
+from detector.sources.es_honesty import field_gaps
 from detector.sources.es_paging import EXCLUDED, Query, all_of, any_of, within
+from detector.sources.es_refused import Store, failure_store
 from detector.sources.es_sample import Looked, look
 from detector.window import Window
 
@@ -29,6 +31,7 @@ class View:
         total: documents in the window.
         newest: seconds since 1970 UTC of the index's newest document, whatever the window; None: none has a time.
         ignored: documents in the window of which the cluster could not index some field.
+        store: what the failure stores of the log's data streams hold; None: it has none.
     """
 
     fields: Fields
@@ -38,11 +41,13 @@ class View:
     ignored: int = 0
     ignored_fields: tuple[str, ...] = ()
     looked: list[Looked] = field(default_factory=list)
+    store: Store | None = None
 
 
 def read_capabilities(cluster: Cluster) -> Fields:
     """The fields of the index. Raises ClusterError when no index matches."""
     answer = cluster.ask("GET", f"{cluster.path}/_field_caps", None, {"fields": "*", "allow_no_indices": "true"})
+    cluster.note(field_gaps(answer))
     fields = read_fields(answer)
     if not fields.indices:
         raise ClusterError("missing", f"no index matches {cluster.index}, or these credentials may read none of those that do")
@@ -57,15 +62,25 @@ def time_field(fields: Fields) -> str:
             return name
     if dates:
         return min(dates, key=lambda name: (name.count("."), name))
-    error = ClusterError("refused", "the index has no date field, so no window can be cut out of it")
+    shown = ", ".join(fields.indices[:3]) + (f" and {len(fields.indices) - 3} more" if len(fields.indices) > 3 else "")
+    if not fields.by_name:
+        remedy = "check that the log is shipped to this index, and that `source.index` names the right one"
+        raise ClusterError("refused", f"{shown}: no field is mapped, so no document has come yet", remedy=remedy)
     coarse = [name for name in _TIME_FIELDS if name in fields.by_name and fields.by_name[name].kind == "number"]
-    named = f"{coarse[0]} is mapped as a number: map it" if coarse else "map the time"
-    error.remedy = f"{named} as `date` (format strict_date_optional_time||epoch_second) in the index template"
-    raise error
+    named = f"{coarse[0]} is mapped as a number: map it" if coarse else "if this is the log, map its time"
+    remedy = f"{named} as `date` (format strict_date_optional_time||epoch_second) in the index template; else correct `source.index`"
+    raise ClusterError("refused", f"{shown}: no date field, so no window can be cut out", remedy=remedy)
 
 
-def first_look(cluster: Cluster, fields: Fields, window: Window | None, options: ReadingOptions, *, at_field: str) -> View:
-    """How many documents, how old the newest is, and a random few of them. Raises ClusterError."""
+def first_look(cluster: Cluster, fields: Fields, window: Window | None, options: ReadingOptions, *, at_field: str, judged: Window | None = None) -> View:
+    """How many documents, how old the newest is, and a random few of them; and what the cluster refused to index.
+
+    Args:
+        judged: the part of the window that is judged; None: all of it.
+
+    Raises:
+        ClusterError: no answer.
+    """
     view = View(fields, at_field)
     scope: Query = within(at_field, window) if window is not None else {"match_all": {}}
     body = {
@@ -88,6 +103,9 @@ def first_look(cluster: Cluster, fields: Fields, window: Window | None, options:
     few = results.get("ignored", {}).get("few", {}).get("hits", {}).get("hits", [])
     view.ignored_fields = tuple(sorted({name for hit in few for name in hit.get("_ignored") or ()}))
     view.looked = look(answer["hits"]["hits"], options)
+    view.store = failure_store(cluster, fields.indices, at_field, window, judged)
+    if view.store is not None:
+        cluster.note(view.store.could_not())
     return view
 
 

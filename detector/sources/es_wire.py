@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
 from detector.errors import ConfigError
+from detector.sources.es_causes import cause
 from detector.sources.es_connection import Connection, Flavour
 from detector.sources.es_json import answer_of
 
@@ -92,11 +93,11 @@ class ElasticsearchWire:
         except errors.SerializationError as error:
             raise WireError("not_json") from error
         except errors.ConnectionTimeout as error:
-            raise WireError("timeout") from error
+            raise WireError("timeout", detail=cause(error)) from error
         except errors.SSLError as error:
-            raise WireError("tls", detail=_why(error)) from error
+            raise WireError("tls", detail=cause(error)) from error
         except errors.ConnectionError as error:
-            raise WireError("connection", detail=_why(error)) from error
+            raise WireError("connection", detail=cause(error)) from error
         except errors.TransportError as error:
             raise WireError("not_json", detail=type(error).__name__) from error
 
@@ -140,13 +141,13 @@ class OpenSearchWire:
         try:
             answer = self._client.transport.perform_request(method, path, params=dict(params), body=body, timeout=timeout)
         except errors.ConnectionTimeout as error:
-            raise WireError("timeout") from error
+            raise WireError("timeout", detail=cause(error)) from error
         except errors.SSLError as error:
-            raise WireError("tls", detail=_why(error)) from error
+            raise WireError("tls", detail=cause(error)) from error
         except errors.ConnectionError as error:
             if isinstance(error.info, UnicodeDecodeError):  # an answer that was cut inside a character, which the client takes for a broken connection
                 raise WireError("not_json") from error
-            raise WireError("connection", detail=_why(error)) from error
+            raise WireError("connection", detail=cause(error)) from error
         except errors.TransportError as error:
             status = error.status_code if isinstance(error.status_code, int) else 0
             raise WireError("http", status, error.info if isinstance(error.info, dict) else None) from error
@@ -180,11 +181,11 @@ def probe(connection: Connection, path: str, params: Mapping[str, str]) -> tuple
         target = f"{path}?{urlencode(params)}"
         meta, body = transport.perform_request("GET", target, headers=headers, request_timeout=connection.timeout_seconds)
     except elastic_transport.ConnectionTimeout as error:
-        raise WireError("timeout") from error
+        raise WireError("timeout", detail=cause(error)) from error
     except elastic_transport.TlsError as error:
-        raise WireError("tls", detail=_why(error)) from error
+        raise WireError("tls", detail=cause(error)) from error
     except elastic_transport.ConnectionError as error:
-        raise WireError("connection", detail=_why(error)) from error
+        raise WireError("connection", detail=cause(error)) from error
     except elastic_transport.TransportError:
         return None, "the answer is not JSON"
     finally:
@@ -275,23 +276,3 @@ def _proxy_node(connection: Connection) -> Any:
                 self._manager.clear()
 
     return ProxyNode
-
-
-def _why(error: Exception) -> str:
-    """The innermost cause as a class name, and its text where that is of our own side (certificates, sockets): never an answer's text."""
-    inner: BaseException = error
-    causes = getattr(error, "errors", None)
-    if causes and isinstance(causes[0], BaseException):
-        inner = causes[0]
-    text = f"{error} {inner}"
-    for known in (
-        "certificate verify failed",
-        "Fingerprints did not match",
-        "Connection refused",
-        "Name or service not known",
-        "Hostname mismatch",
-        "reset by peer",
-    ):
-        if known.lower() in text.lower():
-            return known.lower()
-    return type(inner).__name__
