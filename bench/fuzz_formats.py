@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from detector.formats.detect import Reader
+from detector.formats.reader import Reader
 from tests.format_mutations import mutated
 from tests.test_format_mutations import INPUTS, check
 

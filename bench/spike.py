@@ -20,7 +20,7 @@ import numpy as np
 from detector.detectors import dispersion
 from detector.detectors.base import Horizon, make
 from detector.detectors.forecast import BLOCK, Forecast
-from detector.ledger import Panel
+from detector.panel import Panel
 
 sys.path.insert(0, str(Path(__file__).parent))
 from rate_worlds import BINS, DAY, KINDS, MARGIN, WEEK, Floats, World, read_traffic, world

@@ -11,9 +11,9 @@ import numpy as np
 
 from detector.detectors.base import Horizon, make
 from detector.episodes import episodes
-from detector.judgement import Scored, score_rule
 from detector.ledger import SUBTYPE_MARK, Ledger
 from detector.rules import Rule
+from detector.scoring import Scored, score_rule
 from detector.sources.base import CouldNot
 
 DAY = 1440  # minutes

@@ -7,71 +7,20 @@ merge by adding, in any order, with equal results. Observing the same minutes ag
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
+from detector.evidence import Evidence
+from detector.panel import Panel
 from detector.record import SERIES_LABELS
 
 Labels = tuple[str | None, ...]  # values of SERIES_LABELS, in that order; None: not known
 Ints = npt.NDArray[np.int64]
 
-EXAMPLES_KEPT = 5
 SUBTYPE_MARK = "/"  # `length_cutoff/answer_cut`: flagged requests of one subtype; such rows carry no requests of their own
 SHARED_MARK = "+"  # `garbage+repetition`: requests that every one of these signals could judge; such rows carry no flags
 _COMPACT_AT = 1 << 18  # rows added before equal keys are folded: bounds memory at about 10 MB of pending rows
-
-
-@dataclass(frozen=True, order=True)
-class Example:
-    """One flagged request: enough to find it again, and no text of it."""
-
-    timestamp: float
-    request_id: str
-    subtype: str
-    reason: str = ""
-    doc_index: str = ""
-    doc_id: str = ""
-
-
-@dataclass
-class Evidence:
-    """What is known about the flagged requests of one minute, series and signal."""
-
-    subtypes: dict[str, int] = field(default_factory=dict)
-    also: dict[str, int] = field(default_factory=dict)  # other signal -> how many of these requests it flags too
-    examples: list[Example] = field(default_factory=list)
-    first: float = float("inf")
-    last: float = float("-inf")
-
-    def add(self, other: Evidence) -> None:
-        """Fold another partition's evidence in; the earliest examples stay."""
-        for subtype, count in other.subtypes.items():
-            self.subtypes[subtype] = self.subtypes.get(subtype, 0) + count
-        for signal, count in other.also.items():
-            self.also[signal] = self.also.get(signal, 0) + count
-        self.examples = sorted({*self.examples, *other.examples})[:EXAMPLES_KEPT]
-        self.first, self.last = min(self.first, other.first), max(self.last, other.last)
-
-
-@dataclass(frozen=True)
-class Panel:
-    """Counts of several series on one time grid: what detectors score.
-
-    `requests`, `flagged`: int64 arrays of shape (n_series, n_bins); bin `j` covers minutes `[start + j*step, start + (j+1)*step)`;
-    `start`, `step` in minutes (since 1970 UTC); `labels[i]` names series `i`. `known_from` is the first bin (index) with any request per series, -1 if none.
-    """
-
-    start: int
-    step: int
-    labels: tuple[dict[str, str | None], ...]
-    requests: Ints
-    flagged: Ints
-
-    @property
-    def bins(self) -> int:
-        return int(self.requests.shape[1])
 
 
 class Ledger:

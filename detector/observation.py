@@ -14,7 +14,8 @@ from itertools import compress
 import numpy as np
 
 from detector.batch import Batch
-from detector.ledger import SUBTYPE_MARK, Evidence, Example, Labels, Ledger
+from detector.evidence import Evidence, Example
+from detector.ledger import SUBTYPE_MARK, Labels, Ledger
 from detector.record import SERIES_LABELS
 from detector.signals.base import Flag, Signal, SignalOptions
 from detector.signals.request_failure import failed_rows

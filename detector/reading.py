@@ -15,8 +15,9 @@ from zoneinfo import ZoneInfo
 import orjson
 
 from detector.batch import Batch
-from detector.formats import detect
+from detector.formats import reader
 from detector.formats.base import Document, Format, Rejected, formats
+from detector.formats.detect import format_named
 from detector.formats.values import assume_zone
 from detector.record import Record
 from detector.sources.base import Tally
@@ -61,7 +62,7 @@ class ReadingOptions:
 
     def chosen(self) -> Format | None:
         """The one format to use, if one is named. Raises ConfigError for an unknown name."""
-        return None if self.only is None else detect.format_named(self.only)
+        return None if self.only is None else format_named(self.only)
 
 
 class Reader:
@@ -71,7 +72,7 @@ class Reader:
         self._tally = tally
         self._rejected = rejected
         assume_zone(None if options.timezone is None else ZoneInfo(options.timezone))
-        self._reader = detect.Reader(options.chosen(), options.asked())
+        self._reader = reader.Reader(options.chosen(), options.asked())
         self.seen: set[int] | None = None if options.keep_duplicates else set()
         self._views = None if options.keep_duplicates else JoinedViews()
 
@@ -112,7 +113,7 @@ class Reader:
     def reject(self, outcome: Rejected) -> None:
         """Count a document that gave no record."""
         body = outcome.document.body
-        if outcome.reason == detect.CUT and isinstance(body, str):
+        if outcome.reason == reader.CUT and isinstance(body, str):
             outcome = Rejected(outcome.document, broken_json(body))
         self._tally.skip(outcome.reason, outcome.document.place, ignored=outcome.ignored)
         if self._rejected is not None:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from detector.batch import Batch
-from detector.judgement import Scored, score_rule
 from detector.ledger import SUBTYPE_MARK, Labels, Ledger
 from detector.record import SERIES_LABELS, Record
 from detector.rule_case import Case, Row
 from detector.rules import Rule
+from detector.scoring import Scored, score_rule
 from detector.signals.base import Flag, Signal, SignalOptions, signals
 
 CASE_END = 29_455_200  # minute since 1970 at which every case's window ends: 2026-01-02 00:00 UTC, any whole day would do

@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from detector.errors import NotifyError, StoreError
-from detector.incidents import Change, Incident, Kind, Policy, advance
+from detector.incident_reducer import advance
+from detector.incidents import Change, Incident, Kind, Policy
 from detector.notify.base import TELLING, Heard, Link, Listener, Receiver, Route
 from detector.notify.decision import decide
 from detector.notify.delivery import Delivered, deliver

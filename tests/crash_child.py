@@ -21,8 +21,9 @@ from detector.incidents import Incident, Policy
 from detector.notify.base import Route, Told
 from detector.notify.slack import SlackReceiver
 from detector.scheduled import Audience, run_once
+from detector.storage.outbox import Message
 from detector.storage.silences import Silence
-from detector.storage.store import Message, Store
+from detector.storage.store import Store
 from tests.incident_cases import RULES, finding, report
 from tests.servers.slack import CHANNEL, TOKEN
 

@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from detector.findings import Counted, Finding, Slice
-from detector.incidents import Incident, advance
+from detector.incident_reducer import advance
+from detector.incidents import Incident
 from detector.report import Report
 from detector.rules import Rule, load_rules
 from detector.sources.base import CouldNot, Tally

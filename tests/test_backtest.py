@@ -11,11 +11,11 @@ import pytest
 from detector.backtest import backtest, bin_minutes
 from detector.cli import main
 from detector.episodes import Episode, episodes
-from detector.judgement import score_rule
 from detector.ledger import Ledger
 from detector.ledger_table import read_table
 from detector.record import SERIES_LABELS
 from detector.rules import Rule, default_folder, load_rules
+from detector.scoring import score_rule
 from tests.count_tables import DAY, RISE, START, counts, parquet, table
 
 DATA = Path(__file__).parent / "data" / "ledger"
@@ -87,7 +87,7 @@ class TestBacktest:
     @pytest.mark.parametrize("cells", [1, 40_000])
     def test_stretches_do_not_change_scores(self, ledger: Ledger, cells: int, monkeypatch: pytest.MonkeyPatch) -> None:
         whole = score_rule(rule(), ledger, START, START + 9 * DAY, 10).score
-        monkeypatch.setattr("detector.judgement._CELLS_AT_ONCE", cells)
+        monkeypatch.setattr("detector.scoring._CELLS_AT_ONCE", cells)
         np.testing.assert_array_equal(score_rule(rule(), ledger, START, START + 9 * DAY, 10).score, whole)
 
     def test_bins_are_as_long_as_rules_and_step_allow(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 from detector.detectors.base import HEADINGS, Detector, Horizon, Scores, detectors, make, parameters
 from detector.detectors.forecast import screened
 from detector.errors import ConfigError
-from detector.ledger import Panel
+from detector.panel import Panel
 
 DAY = 1440
 START = 20_000 * DAY  # a midnight

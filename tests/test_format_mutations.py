@@ -11,7 +11,8 @@ import pytest
 
 from detector.commands.formats import known_columns
 from detector.formats.base import Document, Rejected, formats
-from detector.formats.detect import FAULT, Reader, format_named
+from detector.formats.detect import format_named
+from detector.formats.reader import FAULT, Reader
 from detector.formats.wrapping_lines import raw_documents
 from detector.record import FINISH_REASONS, TEXT_STATES, Record
 from tests.format_mutations import mutated

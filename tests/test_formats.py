@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from detector.formats.base import Rejected, formats
-from detector.formats.detect import FAULT, Detector, Reader, format_named
+from detector.formats.detect import Detector, format_named
+from detector.formats.reader import FAULT, Reader
 from detector.formats.values import instant
 from detector.formats.wrapping import Peeler
 from detector.formats.wrapping_lines import raw_documents

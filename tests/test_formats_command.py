@@ -9,7 +9,7 @@ import pytest
 
 from detector.cli import main
 from detector.formats.base import formats
-from detector.formats.detect import Reader
+from detector.formats.reader import Reader
 from detector.formats.wrapping_lines import raw_documents
 from detector.reading import ReadingOptions
 from detector.record import Record

@@ -6,7 +6,8 @@ import itertools
 from dataclasses import replace
 
 from detector.findings import Counted, Finding
-from detector.incidents import Advanced, Change, Incident, Policy, advance
+from detector.incident_reducer import advance
+from detector.incidents import Advanced, Change, Incident, Policy
 from detector.report import Report
 from detector.rules import Rule, load_rules
 from detector.sources.base import CouldNot, Tally

@@ -6,7 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detector.ledger import EXAMPLES_KEPT, SUBTYPE_MARK, Evidence, Example, Labels, Ledger
+from detector.evidence import EXAMPLES_KEPT, Evidence, Example
+from detector.ledger import SUBTYPE_MARK, Labels, Ledger
 from detector.record import SERIES_LABELS
 
 Row = tuple[int, Labels, str, int, int]

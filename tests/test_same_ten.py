@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from detector.formats.base import Rejected, formats
-from detector.formats.detect import Reader
+from detector.formats.reader import Reader
 from detector.formats.wrapping_lines import raw_documents
 from detector.record import Record
 from detector.signals.base import SignalOptions, signals

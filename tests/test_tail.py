@@ -187,7 +187,7 @@ def test_a_crash_between_reading_and_keeping_changes_nothing(log: Log, monkeypat
     log.looked()
     log.append("a.jsonl", log.lines(20))
     with monkeypatch.context() as broken:
-        broken.setattr("detector.storage.store._keep_fact", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        broken.setattr("detector.storage.counts._keep_fact", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             log.run()
     log.memory = log.fresh_memory()

@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from detector import judgement
+from detector import scoring
 from detector.config import load_settings
 from detector.incidents import Change
 from detector.looking import Looking
@@ -316,7 +316,7 @@ def acted(day: Day, hour: int, minute: int) -> None:
 @pytest.fixture(scope="module")
 def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
     """The whole timeline, run once."""
-    real = judgement.score_rule
+    real = scoring.score_rule
 
     with slack() as (url, workspace), pytest.MonkeyPatch.context() as patch:
         made = Day(tmp_path_factory.mktemp("day"), workspace, url)
@@ -326,7 +326,7 @@ def day(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Day]:
                 made.broken[rule.id]()
             return real(rule, *rest)
 
-        patch.setattr(judgement, "score_rule", scored)
+        patch.setattr(scoring, "score_rule", scored)
         trigger = made.worker.groups[0].trigger
         due = BEGIN.astimezone(ZoneInfo("Europe/Berlin"))
         open_fault: Iterator[None] = iter(())

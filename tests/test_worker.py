@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from detector import judgement, worker
+from detector import scoring, worker
 from detector.cli import main
 from detector.config import load_settings
 from detector.errors import ConfigError, NotifyError, StoreError
@@ -33,7 +33,8 @@ from detector.settings.schedule import ScheduleSettings
 from detector.sources.base import CouldNot, Tally
 from detector.storage.store import Store
 from detector.window import Window, iso
-from detector.worker import Group, Worker, exit_code, groups_of, listen
+from detector.worker import Group, Worker, exit_code, groups_of
+from detector.worker_pages import listen
 from tests.answers import START, days, envelope, leak, write
 from tests.servers.slack import CHANNEL, TOKEN
 from tests.worker_site import Site, asked, free_port, site, until
@@ -404,7 +405,7 @@ def test_a_slow_rule_is_told_and_delays_no_other(rules: list[Rule], tmp_path: Pa
         looking = Looking(settings, rules, store, audience_of(settings), lambda: time.time() + 60, lambda _: None)
         group = groups_of(rules, settings.schedule)[0]
         looking.run(group)  # compiled code is loaded by now
-        real, calls, let_go = judgement.score_rule, Counter[str](), threading.Event()
+        real, calls, let_go = scoring.score_rule, Counter[str](), threading.Event()
 
         def slow(rule: Rule, *rest: Any) -> Any:
             calls[rule.id] += 1
@@ -412,7 +413,7 @@ def test_a_slow_rule_is_told_and_delays_no_other(rules: list[Rule], tmp_path: Pa
                 let_go.wait(60)
             return real(rule, *rest)
 
-        monkeypatch.setattr(judgement, "score_rule", slow)
+        monkeypatch.setattr(scoring, "score_rule", slow)
         begun = time.monotonic()
         runs = [looking.run(group), looking.run(group)]
         took = time.monotonic() - begun

@@ -11,10 +11,11 @@ import pytest
 
 from detector.formats import vllm_calls
 from detector.formats.base import Document, Rejected
-from detector.formats.detect import Detector, Reader
+from detector.formats.detect import Detector
 from detector.formats.joining import ByKey
 from detector.formats.literals import quoted, unescaped
 from detector.formats.paths import MISSING, as_list, find, get, indexed, leaves, otlp_attributes, scalar
+from detector.formats.reader import Reader
 from detector.formats.repr_values import Call, Cut, value
 from detector.formats.wrapping import Peeler
 from detector.formats.wrapping_lines import is_csv_header, raw_documents

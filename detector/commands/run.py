@@ -39,7 +39,8 @@ def run(args: argparse.Namespace) -> int:
     from detector.looking import Looking
     from detector.rule_choice import replacements
     from detector.storage.store import Store
-    from detector.worker import Worker, end_on_signals, exit_code, listen, to_stderr
+    from detector.worker import Worker, end_on_signals, exit_code, to_stderr
+    from detector.worker_pages import listen
 
     settings = load_settings(args.config, os.environ)
     rules, groups, audience = _prepared(settings)

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from pydantic import BaseModel, ValidationError
 
 from detector.errors import ConfigError
-from detector.ledger import Panel
+from detector.panel import Panel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

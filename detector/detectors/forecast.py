@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from detector.detectors.negative_binomial import tail
 from detector.detectors.window_sums import totals_before
-from detector.ledger import Panel
+from detector.panel import Panel
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

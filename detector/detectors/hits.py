@@ -10,7 +10,7 @@ import numpy as np
 
 from detector.detectors.base import Horizon, Ints, Scores
 from detector.detectors.window_sums import bins_of, ending_at, totals_before
-from detector.ledger import Panel
+from detector.panel import Panel
 from detector.strict_model import Minutes, Strict
 
 _REASONS = ("", "no requests in the window", "fewer requests in the window than the rule asks for")

@@ -11,7 +11,7 @@ from pydantic import Field
 from detector.detectors.base import Horizon, Scores
 from detector.detectors.binomial import CONFIDENCE, clopper_pearson
 from detector.detectors.window_sums import bins_of, ending_at, totals_before
-from detector.ledger import Panel
+from detector.panel import Panel
 from detector.strict_model import Strict
 
 _REASONS = ("", "no requests in the window", "fewer requests in the window than the rule asks for")

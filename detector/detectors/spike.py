@@ -13,7 +13,7 @@ from detector.detectors.base import Floats, Horizon, Ints, Scores
 from detector.detectors.dispersion import Dispersion, mixture_tail
 from detector.detectors.forecast import BLOCK, DAY, Forecast
 from detector.detectors.window_sums import ending_at
-from detector.ledger import Panel
+from detector.panel import Panel
 from detector.strict_model import Minutes, Strict
 
 _REASONS = (

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from detector.ledger import Panel
+from detector.panel import Panel
 
 Ints = npt.NDArray[np.int64]
 

@@ -7,15 +7,16 @@ first, because they hold most columns. Nothing of the documents' text gets into 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
+from detector.discovery.column_shapes import SELDOM, SHAPES, ColumnShape
 from detector.formats.finish_reason import reason
 from detector.formats.openai import is_body
 from detector.formats.openai_stream import is_sse
-from detector.formats.values import count, decoded, flag, instant, number
+from detector.formats.values import decoded, number
 
 _ENOUGH = 0.8  # share of values that must be readable as the column's type
 _PRESENT = 0.02  # a path in fewer documents than this is no place of a column, except for errors
@@ -47,84 +48,6 @@ class Guess:
     values: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Rule:
-    """How a column is recognised: `names` are last parts of paths, best first."""
-
-    column: str
-    names: tuple[str, ...]
-    fits: Callable[[Any], bool]
-    kind: str
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_id(value: Any) -> bool:
-    return isinstance(value, str) and 3 < len(value) < 200 and not value.isspace()
-
-
-def _is_status(value: Any) -> bool:
-    read = count(value)
-    return read is not None and (read == 0 or 100 <= read < 600)
-
-
-def _is_time(value: Any) -> bool:
-    read = instant(value)
-    return read is not None and 9.4e8 < read < 4.1e9  # years 2000 to 2100
-
-
-def _is_duration(value: Any) -> bool:
-    read = number(value)
-    return read is not None and read >= 0
-
-
-def _is_count(value: Any) -> bool:
-    return count(value) is not None
-
-
-_RULES = (
-    _Rule(
-        "timestamp",
-        ("@timestamp", "timestamp", "starttime", "startedat", "start", "time", "ts", "when", "date", "datetime", "createdat", "created"),
-        _is_time,
-        "time",
-    ),
-    _Rule("request_id", ("requestid", "xrequestid", "reqid", "rid", "responseid", "uuid", "id"), _is_id, "text"),
-    _Rule("trace_id", ("traceid", "correlationid"), _is_id, "text"),
-    _Rule("model", ("model", "modelname", "modelid", "llm", "engine"), _is_text, "text"),
-    _Rule("deployment", ("deployment", "service", "servicename", "svc", "modelgroup", "app", "application", "cluster"), _is_text, "text"),
-    _Rule("pod", ("pod", "podname", "instance", "host", "hostname", "replica", "node"), _is_text, "text"),
-    _Rule("client", ("client", "useragent", "caller", "team"), _is_text, "text"),
-    _Rule("endpoint", ("endpoint", "path", "route", "uri", "url"), _is_text, "text"),
-    _Rule("stream", ("stream", "streaming", "isstreaming", "streamed"), lambda value: flag(value) is not None, "flag"),
-    _Rule("status_code", ("statuscode", "httpstatus", "responsecode", "status", "code"), _is_status, "number"),
-    _Rule("error_type", ("errortype", "errorcode", "errorclass", "exception", "error", "err"), _is_text, "text"),
-    _Rule("finish_reason", ("finishreason", "stopreason", "finish", "why", "reason", "endreason"), lambda value: reason(value).canonical is not None, "word"),
-    _Rule(
-        "content",
-        ("content", "answer", "completion", "outputtext", "responsetext", "output", "reply", "response", "generatedtext", "text", "body"),
-        _is_text,
-        "text",
-    ),
-    _Rule("reasoning", ("reasoningcontent", "reasoning", "thinking", "thought", "thoughts"), _is_text, "text"),
-    _Rule("user_text", ("prompt", "question", "usertext", "input", "query"), _is_text, "text"),
-    _Rule("prompt_tokens", ("prompttokens", "inputtokens", "tokensin", "promptlen", "ntokensin"), _is_count, "number"),
-    _Rule("completion_tokens", ("completiontokens", "outputtokens", "tokensout", "generatedtokens", "ntokensout", "newtokens"), _is_count, "number"),
-    _Rule("reasoning_tokens", ("reasoningtokens", "thinkingtokens"), _is_count, "number"),
-    _Rule("cached_tokens", ("cachedtokens", "cachereadtokens"), _is_count, "number"),
-    _Rule("max_tokens", ("maxtokens", "maxcompletiontokens", "maxnewtokens", "maxoutputtokens", "tokenlimit", "limit"), _is_count, "number"),
-    _Rule("temperature", ("temperature",), _is_duration, "number"),
-    _Rule("latency_seconds", ("latency", "duration", "elapsed", "responsetime", "totaltime", "took", "e2elatency", "requesttime"), _is_duration, "duration"),
-    _Rule("ttft_seconds", ("ttft", "timetofirsttoken", "firsttoken", "firsttokenlatency", "timetofirstchunk"), _is_duration, "duration"),
-    _Rule("queue_seconds", ("queue", "queuetime", "queued", "waiting", "timeinqueue"), _is_duration, "duration"),
-    _Rule("session", ("session", "sessionid", "conversationid", "threadid"), _is_text, "text"),
-    _Rule("user", ("user", "userid", "enduser"), _is_text, "text"),
-)
-_SELDOM = ("error_type",)  # what goes wrong is seldom there
-
-
 def guess(documents: Sequence[dict[str, Any]]) -> list[Guess]:
     """The places of columns in documents of one layout, bodies first; each column and each path at most once."""
     if not documents:
@@ -133,7 +56,7 @@ def guess(documents: Sequence[dict[str, Any]]) -> list[Guess]:
     inside = tuple(f"{entry.path}." for entry in found)
     values = _leaves(documents)
     taken = {entry.path for entry in found}
-    for rule in _RULES:
+    for rule in SHAPES:
         best = _best(rule, values, len(documents), taken, inside)
         if best is not None:
             found.append(best)
@@ -190,13 +113,13 @@ def _leaves(documents: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     return found
 
 
-def _best(rule: _Rule, values: dict[str, list[Any]], total: int, taken: set[str], inside: tuple[str, ...]) -> Guess | None:
+def _best(rule: ColumnShape, values: dict[str, list[Any]], total: int, taken: set[str], inside: tuple[str, ...]) -> Guess | None:
     candidates = []
     for path, raw in values.items():
         if path in taken or path.startswith(inside):
             continue
         rank = _rank(path, rule.names)
-        if rank is None or (len(raw) / total < _PRESENT and rule.column not in _SELDOM):
+        if rank is None or (len(raw) / total < _PRESENT and rule.column not in SELDOM):
             continue
         fitting = [value for value in raw if rule.fits(value)]
         if len(fitting) / len(raw) >= _ENOUGH and _is_plausible(rule, fitting):
@@ -228,7 +151,7 @@ def _rank(path: str, names: tuple[str, ...]) -> int | None:
     return None
 
 
-def _is_plausible(rule: _Rule, fitting: Sequence[Any]) -> bool:
+def _is_plausible(rule: ColumnShape, fitting: Sequence[Any]) -> bool:
     if rule.column == "finish_reason":
         known = sum(reason(value).canonical != "unknown" for value in fitting)
         return known / len(fitting) >= 0.5

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from detector.formats.base import Document, Rejected, formats
-from detector.formats.detect import Reader
+from detector.formats.reader import Reader
 from detector.formats.values import decoded
 from detector.record import Record
 

@@ -12,31 +12,19 @@ from datetime import UTC
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
-from detector.formats.cut_json import repaired
-from detector.formats.finish_reason import NOTHING, Reason, reasons
+from detector.formats.finish_reason import Reason
 from detector.formats.genai_columns import records
-from detector.formats.genai_messages import Messages, mark_cut, output_messages, turn_columns
+from detector.formats.genai_messages import mark_cut
+from detector.formats.langfuse_output import messages_of, metadata_reasons, output_of, reasons_of
 from detector.formats.nesting import nested, objects
 from detector.formats.openai import error_columns, is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.paths import get
-from detector.formats.values import compact, count, decoded, instant, mapping, seconds, text
+from detector.formats.values import count, decoded, instant, mapping, seconds, text
 from detector.record import Record
 
 _TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
 _STARTS = ("startTime", "start_time")
-_MESSAGE_KEYS = frozenset(("role", "content", "tool_calls", "parts", "reasoning_content", "choices", "generations"))
-_REASONS = (
-    "finish_reason",
-    "finishReason",
-    "finish_reasons",
-    "attributes.gen_ai.response.finish_reasons",
-    "attributes.gen_ai.completion.0.finish_reason",
-    "attributes.llm.finish_reason",
-    "gen_ai.response.finish_reasons",
-    "response_metadata.finish_reason",
-    "stop_reason",
-)
 _CODE = re.compile(r"\b(?:Error code|status(?: code)?):? ?(\d{3})\b", re.IGNORECASE)
 
 NO_GENERATION = "observation that is no call of a model"
@@ -90,7 +78,7 @@ def _first(observation: Mapping[str, Any], *keys: str) -> Any:
 
 
 def _records(observation: Mapping[str, Any], envelope: Mapping[str, Any], trace: Mapping[str, Any]) -> list[Record]:
-    output, cut = _output(observation)
+    output, cut = output_of(observation)
     metadata = decoded(observation.get("metadata"))
     failure = _failure(observation)
     base: dict[str, Any] = {
@@ -111,11 +99,11 @@ def _records(observation: Mapping[str, Any], envelope: Mapping[str, Any], trace:
     if is_body(output):
         made = records_of_body(output, base)
     else:
-        messages = _messages(output, observation, failed=bool(failure))
-        made = records(base, messages.choices, _reasons(messages, metadata))
+        messages = messages_of(output, observation, failed=bool(failure))
+        made = records(base, messages.choices, reasons_of(messages, metadata))
     for record in made:
         if record.finish_reason is None:
-            _take_reason(record, _of_metadata(metadata), len(made))
+            _take_reason(record, metadata_reasons(metadata), len(made))
         record.request_id = record.request_id or record.record_id
         record.model = base.get("model") or record.model
     if cut and made:
@@ -130,67 +118,6 @@ def _take_reason(record: Record, found: Sequence[Reason], size: int) -> None:
     if len(found) in (1, size):
         record.finish_reason, record.finish_reason_raw = found[at].canonical, found[at].raw
         record.finish_reason_source = "engine" if found[at].raw else None
-
-
-def _output(observation: Mapping[str, Any]) -> tuple[Any, bool]:
-    """The output, decoded; True where its JSON was cut in the middle."""
-    output = decoded(observation.get("output"))
-    if isinstance(output, str) and output.lstrip()[:1] in ("{", "["):
-        whole = repaired(output)
-        if _are_messages(whole if isinstance(whole, list) else [whole]):
-            return whole, True  # what is no message is the answer's own text, cut or not
-    return output, False
-
-
-def _messages(output: Any, observation: Mapping[str, Any], *, failed: bool) -> Messages:
-    """The answer in any of the shapes that SDKs write: text, a message, messages with parts, LangChain's generations, an object that is the answer itself."""
-    if output is None or (failed and output == ""):
-        return Messages([{}], [None])
-    if isinstance(output, str):
-        return Messages([turn_columns({"content": output})], [None])
-    if isinstance(output, dict):
-        generations = output.get("generations")
-        if isinstance(generations, list) and generations:
-            return _generations(generations)
-        message = mapping(output.get("message")) or output
-        if message.keys() & {"role", "content", "tool_calls", "parts", "reasoning_content"}:
-            found = {key: value for key, value in message.items() if key != "additional_kwargs"}
-            found = {**mapping(message.get("additional_kwargs")), **found}
-            raw = output.get("finish_reason", message.get("finish_reason", mapping(message.get("response_metadata")).get("finish_reason")))
-            return Messages([turn_columns(found)], [raw])
-        if isinstance(output.get("completion"), str):
-            return Messages([turn_columns({"content": output["completion"]})], [output.get("finish_reason")])
-        return Messages([turn_columns({"content": _verbatim(output, observation)})], [None])
-    listed = output_messages({"gen_ai_output_messages": output}) if isinstance(output, list) and _are_messages(output) else None
-    return listed if listed is not None else Messages([turn_columns({"content": _verbatim(output, observation)})], [None])
-
-
-def _are_messages(turns: list[Any]) -> bool:
-    return bool(turns) and all(isinstance(turn, dict) and turn.keys() & _MESSAGE_KEYS for turn in turns)
-
-
-def _verbatim(output: Any, observation: Mapping[str, Any]) -> str:
-    """The answer's text as it was logged: it may be JSON by itself."""
-    raw = observation.get("output")
-    return raw if isinstance(raw, str) else compact(output)
-
-
-def _generations(generations: list[Any]) -> Messages:
-    flat = [entry for group in generations for entry in (group if isinstance(group, list) else [group]) if isinstance(entry, dict)]
-    choices = [turn_columns(mapping(mapping(entry.get("message")).get("kwargs")) or {"content": entry.get("text")}) for entry in flat]
-    return Messages(choices or [{}], [mapping(entry.get("generation_info")).get("finish_reason") for entry in flat] or [None])
-
-
-def _reasons(messages: Messages, metadata: Any) -> list[Reason]:
-    own = [(reasons(raw) or [NOTHING])[0] for raw in messages.reasons]
-    if all(found.canonical is None for found in own):
-        given = _of_metadata(metadata)
-        return given if len(given) == len(own) else given * len(own) if len(given) == 1 else own
-    return own
-
-
-def _of_metadata(metadata: Any) -> list[Reason]:
-    return reasons(get(metadata, *_REASONS)) if isinstance(metadata, dict) else []
 
 
 def _asked(observation: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import UTC
-from functools import cache
 from typing import Any
 
-from detector.formats.paths import get, otlp_attributes, otlp_value
+from detector.formats.paths import otlp_attributes
+from detector.formats.span_fields import DEPTH, body_of, end_of, span_id_of, start_of, trace_id_of, value_at, word_at
 from detector.formats.values import decoded, flag, instant, number, seconds, text
 
 _ROOTS = ("attributes", "Attributes", "SpanAttributes", "LogAttributes", "span_attributes", "labels", "numeric_labels", "tags", "tag", "Tags")
@@ -21,7 +21,6 @@ _FLAT_ROOTS = tuple(f"{root}." for root in _ROOTS)
 _NAMESPACES = ("gen_ai", "llm", "openinference", "traceloop")  # attributes that make a document one of ours
 _BESIDE = ("input", "output", "error", "exception", "http", "server", "session", "user", "enduser", "event", "metadata", "hidden_params", "langfuse", "stream")
 SPAN_KEYS = frozenset(("trace_id", "traceId", "TraceId", "traceID", "context"))  # one of them is in every span and record, whatever it is about
-_DEPTH = 10
 _FAILED = ("error", "status_code_error", "failure", "failed", "2")
 
 
@@ -92,11 +91,11 @@ def _attributes(body: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in body.items():
         if key in _ROOTS:
-            _add(found, "", _unpacked(value), _DEPTH)
+            _add(found, "", _unpacked(value), DEPTH)
         elif key.startswith(_NAMESPACES):
-            _add(found, key, value, _DEPTH)
+            _add(found, key, value, DEPTH)
         elif key.startswith(_FLAT_ROOTS):
-            _add(found, key.partition(".")[2], value, _DEPTH)
+            _add(found, key.partition(".")[2], value, DEPTH)
     if any(name.startswith(_NAMESPACES) for name in found):
         for key, value in body.items():
             if key.partition(".")[0] in _BESIDE:
@@ -114,7 +113,7 @@ def is_telemetry(body: Mapping[str, Any]) -> bool:
 
 def span_key(body: Mapping[str, Any]) -> str | None:
     """Trace and span id in one text: what the documents of one call share."""
-    trace, span = _trace_id(body), _span_id(body)
+    trace, span = trace_id_of(body), span_id_of(body)
     return f"{trace}/{span}" if trace and span else None
 
 
@@ -122,20 +121,20 @@ def telemetry(body: Mapping[str, Any]) -> Telemetry:
     """The document in one shape. Never raises; what is not there is None."""
     found = Telemetry(dict(attributes(body)))
     given = found.attributes
-    found.name = _word(body, "name", "Name", "span.name", "transaction.name", "operationName", "SpanName") or ""
-    found.event = _word(body, "event_name", "eventName", "EventName") or text(given.get("event_name")) or None
+    found.name = word_at(body, "name", "Name", "span.name", "transaction.name", "operationName", "SpanName") or ""
+    found.event = word_at(body, "event_name", "eventName", "EventName") or text(given.get("event_name")) or None
     found.scope = (
-        _word(body, "scope.name", "instrumentationScope.name", "instrumentation_scope.name", "InstrumentationScope.name", "Scope.name", "ScopeName") or ""
+        word_at(body, "scope.name", "instrumentationScope.name", "instrumentation_scope.name", "InstrumentationScope.name", "Scope.name", "ScopeName") or ""
     )
-    found.trace_id, found.span_id = _trace_id(body), _span_id(body)
-    found.body = _body(body)
-    found.start, found.end = _start(body), _end(body)
+    found.trace_id, found.span_id = trace_id_of(body), span_id_of(body)
+    found.body = body_of(body)
+    found.start, found.end = start_of(body), end_of(body)
     found.duration = _duration(body, found)
-    code = _at(body, "status.code", "status.status_code", "StatusCode", "TraceStatus", "statusCode", "event.outcome")
+    code = value_at(body, "status.code", "status.status_code", "StatusCode", "TraceStatus", "statusCode", "event.outcome")
     if code is None and isinstance(body.get("status_code"), str):  # Phoenix
         code = body["status_code"]
     found.failed = str(code).rpartition(".")[2].strip().lower() in _FAILED or given.get("otel_status_code") == "ERROR" or flag(given.get("error")) is True
-    found.message = _word(body, "status.message", "status.description", "status_message", "StatusMessage", "TraceStatusDescription", "error.message") or None
+    found.message = word_at(body, "status.message", "status.description", "status_message", "StatusMessage", "TraceStatusDescription", "error.message") or None
     found.events = list(_events(body))
     return found
 
@@ -158,105 +157,13 @@ def _unpacked(value: Any) -> Any:
     return value if isinstance(value, dict) else {}
 
 
-@cache
-def _beginnings(paths: tuple[str, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Each path with every name at the top of a document under which it can begin."""
-    return tuple((path, tuple(".".join(path.split(".")[:number]) for number in range(1, path.count(".") + 2))) for path in paths)
-
-
-def _at(body: Mapping[str, Any], *paths: str) -> Any:
-    """`paths.get` for a whole document: paths that no name at its top begins are passed over at once."""
-    for path, names in _beginnings(paths):
-        for name in names:
-            if name in body:
-                found = get(body, path)
-                if found is not None:
-                    return found
-                break
-    return None
-
-
-def _word(body: Mapping[str, Any], *paths: str) -> str | None:
-    value = _at(body, *paths)
-    return value if isinstance(value, str) and value else None
-
-
-def _trace_id(body: Mapping[str, Any]) -> str | None:
-    return _hex(_at(body, "trace_id", "traceId", "trace.id", "TraceId", "traceID", "context.trace_id"))
-
-
-def _span_id(body: Mapping[str, Any]) -> str | None:
-    return _hex(_at(body, "span_id", "spanId", "span.id", "SpanId", "spanID", "context.span_id", "transaction.id"))
-
-
-def _hex(value: Any) -> str | None:
-    """An id without the console exporter's `0x`; all zeros are no id."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        value = f"{value:x}"
-    if not isinstance(value, str):
-        return None
-    bare = value.strip().removeprefix("0x")
-    return bare if bare.strip("0") else None
-
-
-def _body(body: Mapping[str, Any]) -> Any:
-    for path in ("body.structured", "body_structured", "body.text", "body_text", "body.value", "body", "Body", "message"):
-        value = decoded(_at(body, path))
-        if isinstance(value, dict) and any(key.endswith("Value") for key in value) and len(value) == 1:
-            value = decoded(otlp_value(value))
-        if value not in (None, {}, ""):
-            return value
-    return _unflattened(body, "body.structured.") or _unflattened(body, "body.") or None
-
-
-def _unflattened(body: Mapping[str, Any], start: str) -> dict[str, Any]:
-    """The object whose leaves stand under dotted names at the top, as search answers with `fields` give them."""
-    found: dict[str, Any] = {}
-    for key, value in body.items():
-        if key.startswith(start):
-            node, parts = found, key[len(start) :].split(".")[:_DEPTH]
-            for part in parts[:-1]:
-                inner = node.setdefault(part, {})
-                node = inner if isinstance(inner, dict) else {}
-            node[parts[-1]] = value
-    return found
-
-
-def _start(body: Mapping[str, Any]) -> float | None:
-    for path, unit in (("startTimeUnixNano", "ns"), ("start_time_unix_nano", "ns"), ("timeUnixNano", "ns"), ("time_unix_nano", "ns")):
-        at = instant(body.get(path), unit)
-        if at is not None:
-            return at
-    for path in ("start_time", "startTime", "StartTimestamp", "StartTime", "Timestamp", "@timestamp"):
-        at = instant(body.get(path), None, UTC)  # OpenTelemetry writes UTC, some exporters without saying so
-        if at is not None:
-            return at
-    stamp = body.get("timestamp")
-    at = instant(stamp.get("us"), "us") if isinstance(stamp, dict) else instant(stamp, None, UTC)
-    if at is not None:
-        return at
-    for path in ("observedTimeUnixNano", "observed_timestamp"):  # a log record may have no time of its own
-        at = instant(body.get(path), None, UTC)
-        if at is not None:
-            return at
-    return None
-
-
-def _end(body: Mapping[str, Any]) -> float | None:
-    for path in ("endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime", "EndTimestamp", "EndTime"):
-        at = instant(body.get(path), "ns" if path.lower().endswith("nano") else None, UTC)
-        if at is not None:
-            return at
-    return None
-
-
 def _duration(body: Mapping[str, Any], found: Telemetry) -> float | None:
     if found.start is not None and found.end is not None and found.end >= found.start:
         return found.end - found.start
-    micro = _at(body, "span.duration.us", "transaction.duration.us", "duration.us")
+    micro = value_at(body, "span.duration.us", "transaction.duration.us", "duration.us")
     if micro is not None:
         return seconds(micro, "us")
-    nano = _at(body, "event.duration")
+    nano = value_at(body, "event.duration")
     if nano is not None:
         return seconds(nano, "ns")
     for key, unit in (("duration_ms", "ms"), ("durationMs", "ms"), ("latency_ms", "ms"), ("duration_nano", "ns"), ("durationNano", "ns")):
@@ -271,7 +178,7 @@ def _duration(body: Mapping[str, Any], found: Telemetry) -> float | None:
 
 
 def _events(body: Mapping[str, Any]) -> Iterator[SpanEvent]:
-    listed = decoded(_at(body, "events", "Events", "logs"))
+    listed = decoded(value_at(body, "events", "Events", "logs"))
     if isinstance(listed, dict):  # mode none: event name → {attribute …, time}
         listed = [{"name": name, **(inner if isinstance(inner, dict) else {})} for name, inner in listed.items()]
     for event in listed if isinstance(listed, list) else ():
@@ -286,5 +193,5 @@ def _events(body: Mapping[str, Any]) -> Iterator[SpanEvent]:
 def attributes_of_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes of a span event by underscored name: under `attributes`, as Jaeger's `fields`, or beside its name."""
     found: dict[str, Any] = {}
-    _add(found, "", _unpacked(event.get("attributes", event.get("fields", event))), _DEPTH)
+    _add(found, "", _unpacked(event.get("attributes", event.get("fields", event))), DEPTH)
     return found

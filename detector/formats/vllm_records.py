@@ -9,7 +9,8 @@ from typing import Any
 from detector.formats.base import Document, Json, Outcome, Placed, Rejected
 from detector.formats.finish_reason import infer_length, reason
 from detector.formats.openai import records_of_body
-from detector.formats.vllm_lines import Event, bracketed_calls, leading_reasoning
+from detector.formats.output_text import bracketed_calls, leading_reasoning
+from detector.formats.vllm_lines import Event
 from detector.record import Record
 
 _CUT_FROM = 16  # characters from which on equal lengths of text and token list are a logger's cut and no chance; of text and prompt: twice as many

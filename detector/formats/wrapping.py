@@ -15,7 +15,8 @@ from detector.formats.base import Document, Json
 from detector.formats.values import decoded, instant
 from detector.formats.wrapping_metadata import has_metadata, metadata
 from detector.formats.wrapping_pieces import OpenLines, Piece
-from detector.formats.wrapping_shippers import SHIPPER_KEYS, Shipped, shipped
+from detector.formats.wrapping_shipped import Shipped
+from detector.formats.wrapping_shippers import SHIPPER_KEYS, shipped
 from detector.formats.wrapping_stores import CONTAINER_KEYS, bulk_action, explode
 from detector.formats.wrapping_text import strip_prefixes
 

@@ -7,12 +7,12 @@ Azure Monitor, Datadog, and log bodies of the OpenTelemetry collector. Sources: 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from detector.formats.paths import as_list, get
 from detector.formats.values import count, flag, instant
 from detector.formats.wrapping_metadata import labels, metadata
+from detector.formats.wrapping_shipped import Shipped
 
 _BEATS = frozenset(
     ("agent", "beat", "ecs", "input", "log", "prospector", "@metadata", "data_stream", "elastic_agent", "host", "container", "kubernetes", "docker")
@@ -42,21 +42,6 @@ SHIPPER_KEYS = frozenset(
     )
 )
 _DOCKER = frozenset(("log", "stream", "time", "attrs"))
-
-
-@dataclass
-class Shipped:
-    """What a shipper's document carries.
-
-    `inner`: candidates for the line or its parsed form, best first. `part`: as in `wrapping_text.Line`; `weak`: only a missing newline says so.
-    `stream`: what pieces of one line have in common.
-    """
-
-    inner: list[Any]
-    envelope: dict[str, Any] = field(default_factory=dict)
-    part: bool | None = None
-    stream: str = ""
-    weak: bool = False
 
 
 def shipped(body: Mapping[str, Any]) -> Shipped | None:

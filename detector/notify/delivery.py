@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 
 from detector.errors import NotifyError
 from detector.notify.base import TELLING, Receiver, Telling, Told
-from detector.storage.store import Message, Store
+from detector.storage.outbox import Message
+from detector.storage.store import Store
 
 ENDS = ("resolved", "merged")
 FIRST_DELAY, LONGEST_DELAY = 15.0, 900.0  # seconds until a failed message is tried again: doubling, with a ceiling

@@ -19,6 +19,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 from detector.errors import NotifyError
 from detector.incidents import Incident
 from detector.notify.base import KINDS, Heard, Telling
+from detector.notify.slack_errors import GoneError, RefusedError, mapped, retry_after
 from detector.notify.slack_message import SlackMessage, Style, moved, parent, reply
 
 EVENT_TYPE = "llm_incident"
@@ -29,23 +30,6 @@ CLOCK_SKEW = 3600.0  # seconds that our clock and Slack's may differ
 MOST_ASKED = 40  # parents whose reactions a run reads, newest first: Slack allows 50 such calls a minute
 PLAIN_LIMIT = 2000  # characters of a message without blocks
 
-GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
-REFUSED = frozenset(
-    {"invalid_blocks", "invalid_blocks_format", "invalid_attachments", "msg_blocks_too_long", "msg_too_long", "too_many_attachments", "block_mismatch"}
-)
-TRANSIENT = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout", "ratelimited", "rate_limited", "team_added_to_org"})
-REMEDIES = {
-    "is_archived": "the channel is archived: unarchive it, or name another one in notify.slack.channel",
-    "is_inactive": "the channel is archived: unarchive it, or name another one in notify.slack.channel",
-    "channel_not_found": "there is no such channel for this bot: check notify.slack.channel (an id such as C0123456789)",
-    "not_in_channel": "the bot is not in the channel: invite it with /invite",
-    "token_revoked": "the token was revoked: set a new DETECTOR_SLACK_TOKEN",
-    "token_expired": "the token expired: set a new DETECTOR_SLACK_TOKEN",
-    "invalid_auth": "the token is wrong: check DETECTOR_SLACK_TOKEN",
-    "not_authed": "there is no token: set DETECTOR_SLACK_TOKEN",
-    "account_inactive": "the bot was switched off or its workspace is gone: check the Slack app",
-    "missing_scope": "the bot lacks a scope: it needs chat:write, channels:history, reactions:read and metadata.message:read",
-}
 REACTIONS = {"eyes": "ack", "no_bell": "snooze", "white_check_mark": "resolve", "heavy_check_mark": "resolve"}
 
 
@@ -107,7 +91,7 @@ class SlackReceiver:
         for _, incident_id, thread in sorted(parents, reverse=True)[:MOST_ASKED]:
             try:
                 answer = self._call("reactions_get", channel=thread["channel"], timestamp=thread["ts"], full=True)
-            except _GoneError:
+            except GoneError:
                 continue
             found[incident_id] = []
             for reaction in (answer.get("message") or {}).get("reactions") or []:
@@ -123,7 +107,7 @@ class SlackReceiver:
         metadata = _metadata(telling, str(thread.get("key", "")))
         try:
             self._shown("chat_update", shown, channel=thread["channel"], ts=thread["ts"], metadata=metadata)
-        except _GoneError:
+        except GoneError:
             return False
         return True
 
@@ -157,7 +141,7 @@ class SlackReceiver:
             answer = self._shown(
                 "chat_postMessage", message, channel=channel, metadata=_metadata(telling, key), unfurl_links=False, unfurl_media=False, **arguments
             )
-        except _GoneError as error:
+        except GoneError as error:
             raise NotifyError(f"slack: {error}", retryable=True) from None
         finally:
             self._last_posts[channel] = self.clock()
@@ -168,11 +152,11 @@ class SlackReceiver:
         """Post or edit with blocks; where Slack refuses those, with text alone: a plain message is worth more than a pretty one that never comes."""
         try:
             return self._call(method, text=message.text, blocks=message.blocks, attachments=message.attachments, **arguments)
-        except _RefusedError as error:
+        except RefusedError as error:
             plain = f"{message.text[:PLAIN_LIMIT]}\n({error}; details: detector incidents list)"
             try:
                 return self._call(method, text=plain, blocks=[], attachments=[], **arguments)
-            except _RefusedError as again:
+            except RefusedError as again:
                 raise NotifyError(f"slack: it refuses the message ({again})", retryable=False) from None
 
     def _find(self, channel: str, key: str, since: float, thread_ts: str | None = None) -> dict[str, Any] | None:
@@ -186,7 +170,7 @@ class SlackReceiver:
             else:
                 try:
                     answer = self._call("conversations_replies", channel=channel, ts=thread_ts, limit=PAGE, include_all_metadata=True, **more)
-                except _GoneError:
+                except GoneError:
                     return None
             for message in answer.get("messages") or []:
                 metadata = message.get("metadata") or {}
@@ -198,16 +182,16 @@ class SlackReceiver:
         raise NotifyError(f"slack: it is not known whether a message arrived, and the channel's last {PAGES * PAGE:,} messages do not tell", retryable=True)
 
     def _call(self, method: str, **arguments: Any) -> dict[str, Any]:
-        """One call of the API, waiting once or twice where it says how long. Raises NotifyError, or _GoneError for a message that is no more."""
+        """One call of the API, waiting once or twice where it says how long. Raises NotifyError, or GoneError for a message that is no more."""
         for attempt in range(3):
             try:
                 answer = getattr(self._client, method)(**arguments)
             except SlackApiError as error:
-                wait = _retry_after(error)
+                wait = retry_after(error)
                 if wait is not None and wait <= LONGEST_WAIT and attempt < 2:
                     self.sleep(wait)  # refused, so not stored: asking again can't double anything
                     continue
-                raise _mapped(error) from None
+                raise mapped(error) from None
             except (URLError, OSError, HTTPException, SlackClientError, ValueError) as error:
                 raise NotifyError(
                     f"slack: no answer ({type(error).__name__}); it may have arrived, which is looked up before the next try", retryable=True
@@ -217,14 +201,6 @@ class SlackReceiver:
                 raise NotifyError("slack: the answer is no JSON object; is base_url right?", retryable=True)
             return data
         raise NotifyError("slack: still rate limited", retryable=True)
-
-
-class _GoneError(Exception):
-    """The message that a call named is no more."""
-
-
-class _RefusedError(Exception):
-    """Slack refuses what the message looks like."""
 
 
 def _metadata(telling: Telling, key: str) -> dict[str, Any]:
@@ -237,31 +213,3 @@ def _metadata(telling: Telling, key: str) -> dict[str, Any]:
         "key": key,
     }
     return {"event_type": EVENT_TYPE, "event_payload": payload}
-
-
-def _retry_after(error: SlackApiError) -> float | None:
-    """Seconds that a 429 asks to wait, or None when this is no rate limit."""
-    response = error.response
-    if getattr(response, "status_code", 0) != 429:
-        return None
-    headers = {str(name).lower(): value for name, value in (getattr(response, "headers", None) or {}).items()}
-    value = headers.get("retry-after", "1")
-    try:
-        return max(0.0, float(value[0] if isinstance(value, list) else value))
-    except ValueError:
-        return 1.0
-
-
-def _mapped(error: SlackApiError) -> Exception:
-    response = error.response
-    status = getattr(response, "status_code", 0)
-    data = getattr(response, "data", response)
-    code = str(data.get("error", "")) if isinstance(data, dict) else ""
-    if code in GONE:
-        return _GoneError(code)
-    if code in REFUSED:
-        return _RefusedError(code)
-    if status == 429 or code in TRANSIENT or status >= 500:
-        said = "rate limited" if status == 429 else f"HTTP {status}{f', {code}' if code else ''}"
-        return NotifyError(f"slack: {said}; it is tried again", retryable=True, retry_after_seconds=_retry_after(error))
-    return NotifyError(f"slack: {REMEDIES.get(code, code or f'HTTP {status}')}", retryable=False)

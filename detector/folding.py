@@ -1,0 +1,41 @@
+"""Findings of one incident: those on one deployment that share enough of their requests get one key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import replace
+
+from detector.findings import Finding
+
+
+def fold(findings: Sequence[Finding]) -> list[Finding]:
+    """Give findings of one incident the same `incident` key: same deployment, and at least half of the smaller one's requests in common.
+
+    The key holds no numbers: the deployment and the most important signal of the incident.
+    """
+    root = list(range(len(findings)))
+
+    def find(i: int) -> int:
+        while root[i] != i:
+            i = root[i]
+        return i
+
+    for i, one in enumerate(findings):
+        for j in range(i):
+            other = findings[j]
+            if one.deployment == other.deployment and (one.signal == other.signal or _overlap(one, other)):
+                a, b = find(i), find(j)
+                root[max(a, b)] = min(a, b)
+    keys = {}
+    for i, finding in enumerate(findings):
+        head = find(i)
+        if head == i:
+            name = f"{finding.deployment or ''}\x1f{finding.signal}"
+            keys[i] = hashlib.sha256(name.encode()).hexdigest()[:16]
+    return [replace(finding, incident=keys[find(i)]) for i, finding in enumerate(findings)]
+
+
+def _overlap(one: Finding, other: Finding) -> bool:
+    shared = max(one.also.get(other.signal, 0), other.also.get(one.signal, 0))
+    return shared * 2 >= max(1, min(one.counts.flagged, other.counts.flagged)) and shared > 0
