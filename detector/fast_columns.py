@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 
 import msgspec
-import numpy as np
 
 from detector.batch import Batch
+from detector.fast_talks import Talks
 from detector.formats.openai_fields import engine_of
 from detector.formats.openai_message import CUT_ENDS, is_redacted, is_truncated
-from detector.formats.openai_request import conversation, strings, system_text
-from detector.formats.values import decoded, instant
+from detector.formats.openai_request import strings
+from detector.formats.values import instant
 from detector.record import DEFAULTS
+from detector.stamps import stamps
 
 
 class Lazy(Sequence[Any]):
@@ -41,58 +42,6 @@ class Lazy(Sequence[Any]):
         return [self._make(source) for source in self._sources[row]]
 
 
-_DIGITS = tuple(place for place in range(23) if place not in (4, 7, 10, 13, 16, 19))
-_SIGNS = ((4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":"), (19, "."), (23, "Z"))
-_WIDTH = 24
-_DAYS_IN_MONTH = np.array((0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), np.int64)
-_DAYS_BEFORE_MONTH = np.array((0, 0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334), np.int64)
-_DAYS_BEFORE_1970 = 719162  # of the Gregorian calendar, from the year 1 on
-
-
-def stamps(texts: list[str | None]) -> list[float | None]:
-    """Times as text to seconds since 1970 UTC, as `values.instant` reads them; all at once where all have the usual form (milliseconds and Z)."""
-    whole = "" if None in texts else "".join(texts)  # type: ignore[arg-type]  # no None among them
-    if texts and len(whole) == _WIDTH * len(texts) and whole.isascii():
-        seconds = _usual(np.frombuffer(whole.encode(), np.uint8).reshape(len(texts), _WIDTH))
-        if seconds is not None and whole[_WIDTH - 1 :: _WIDTH] == "Z" * len(texts):
-            return seconds
-    return [instant(text) for text in texts]
-
-
-def _usual(signs: np.ndarray) -> list[float | None] | None:
-    """Seconds since 1970 of times like 2026-11-20T00:00:00.000Z, shape (times, 24) bytes; None unless every one is such a time of 1902 to 2099."""
-    if not all((signs[:, place] == ord(sign)).all() for place, sign in _SIGNS):
-        return None
-    digits = signs.take(_DIGITS, 1) - np.uint8(48)
-    if digits.max() > 9:
-        return None
-    parts = digits.astype(np.float64) @ _PARTS  # exact: whole numbers far below 2**53
-    year, month, day, hour, minute, second, milli = parts.T.astype(np.int64)
-    if year.min() < 1902 or year.max() > 2099 or month.min() < 1 or month.max() > 12 or hour.max() > 23 or minute.max() > 59 or second.max() > 59:
-        return None
-    leap = year % 4 == 0  # every fourth year from 1902 to 2099
-    if day.min() < 1 or (day > _DAYS_IN_MONTH[month] + (leap & (month == 2))).any():
-        return None
-    past = year - 1
-    days = past * 365 + past // 4 - past // 100 + past // 400 + _DAYS_BEFORE_MONTH[month] + (leap & (month > 2)) + day - 1 - _DAYS_BEFORE_1970
-    found: list[float | None] = ((((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + milli).__truediv__(1000).tolist()
-    return found
-
-
-def _parts() -> np.ndarray:
-    """What each digit adds to year, month, day, hour, minute, second and thousandths: shape (17, 7)."""
-    weights = np.zeros((len(_DIGITS), 7))
-    first = 0
-    for part, width in enumerate((4, 2, 2, 2, 2, 2, 3)):
-        for place in range(width):
-            weights[first + place, part] = 10 ** (width - 1 - place)
-        first += width
-    return weights
-
-
-_PARTS = _parts()
-
-
 def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
     """The batch of decoded envelopes; `lines` are their line numbers in the file at `path`.
 
@@ -103,7 +52,7 @@ def columns_of(rows: list[Any], lines: Sequence[int], path: str) -> Batch:
     responses = [row.response for row in rows]
     choices = [response.choices[0] for response in responses]
     messages = [choice.message for choice in choices]
-    talks = _Talks([request.messages for request in requests])
+    talks = Talks([request.messages for request in requests])
     engines = [engine_of(response.system_fingerprint) if response.system_fingerprint else _NO_ENGINE for response in responses]
     contents, content_states = _texts([message.content for message in messages])
     thoughts, thought_states = _texts([_thought(message) for message in messages], missing=True)
@@ -242,56 +191,6 @@ def _thinking(options: Any) -> bool | None:
         return None
     asked: bool | None = options.enable_thinking if options.enable_thinking is not None else options.thinking
     return asked
-
-
-class _Turn(msgspec.Struct, gc=False):
-    role: str
-    content: str
-
-
-_TURNS = msgspec.json.Decoder(list[_Turn])
-
-
-class _Talks(dict[int, list[_Turn] | tuple[str | None, str | None, str | None]]):
-    """Row -> its conversation's turns, read once and only when asked for; where their contents are no texts, what `openai_request` makes of them."""
-
-    def __init__(self, raw: Sequence[msgspec.Raw]) -> None:
-        super().__init__()
-        self._raw = raw
-
-    def __missing__(self, row: int) -> list[_Turn] | tuple[str | None, str | None, str | None]:
-        found: list[_Turn] | tuple[str | None, str | None, str | None]
-        try:
-            found = _TURNS.decode(self._raw[row])
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            found = []
-        if not found:  # contents in parts, tool turns without text, no list at all …
-            held = bytes(self._raw[row])
-            request = {"messages": decoded(held)} if held else {}
-            found = (*conversation(request), system_text(request))
-        self[row] = found
-        return found
-
-    def last_role(self, row: int) -> str | None:
-        turns = self[row]
-        return turns[0] if turns.__class__ is tuple else turns[-1].role  # type: ignore[union-attr]
-
-    def user_text(self, row: int) -> str | None:
-        """Text of the last user turn."""
-        turns = self[row]
-        if turns.__class__ is tuple:
-            return turns[1]
-        for turn in reversed(turns):
-            if turn.role == "user":  # type: ignore[union-attr]
-                return turn.content  # type: ignore[union-attr]
-        return None
-
-    def system_text(self, row: int) -> str | None:
-        """Texts of system and developer turns."""
-        turns = self[row]
-        if turns.__class__ is tuple:
-            return turns[2]
-        return "\n".join(turn.content for turn in turns if turn.content and turn.role in ("system", "developer")) or None  # type: ignore[union-attr]
 
 
 def _times(metrics: Any) -> tuple[float | None, float | None, float | None]:

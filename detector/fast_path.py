@@ -19,7 +19,7 @@ import orjson
 from detector.formats.base import Document, formats
 from detector.formats.detect import Detector
 from detector.formats.envelope import FORMAT, read_envelope
-from detector.formats.envelope_types import IGNORED, PARTS, asked, decoder, keys_asked, kind_of, parts_of
+from detector.formats.envelope_decoder import IGNORED, PARTS, asked, decoder, keys_asked, kind_of, parts_of
 from detector.formats.wrapping import Peeler
 from detector.record import Record
 from detector.sources.partition import line_ends

@@ -13,17 +13,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from detector.batch import Batch
-from detector.fast_columns import columns_of, stamps
+from detector.fast_columns import columns_of
 from detector.fast_path import FastLines
 from detector.formats.base import Document
 from detector.formats.detect import Detector
-from detector.formats.envelope_types import IGNORED, asked
+from detector.formats.envelope_decoder import IGNORED, asked
 from detector.formats.openai_request import request_columns
 from detector.formats.values import instant
 from detector.reading import Reader, ReadingOptions
 from detector.record import Record
 from detector.sources.base import Tally
 from detector.sources.files import Files
+from detector.stamps import stamps
 
 PLAIN: dict[str, Any] = {
     "request_id": "r1",
@@ -293,7 +294,7 @@ def test_times_are_read_as_one_by_one(values: list[str | None]) -> None:
 
 def test_every_key_that_the_general_path_reads_is_known_or_refused() -> None:
     """Each key by itself, with a value of every kind, in a line that would fit without it."""
-    from detector.formats.envelope_types import keys_asked
+    from detector.formats.envelope_decoder import keys_asked
 
     read, sought = keys_asked(request_columns, {"x": 1}, {"messages": [{"role": "user", "content": "x"}]})
     for key in sorted(read | sought):
