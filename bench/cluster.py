@@ -72,8 +72,12 @@ def measure(job: str, url: str, index: str) -> dict[str, Any]:
         SignalOptions(),
     )
     seconds = time.perf_counter() - begun
-    flagged = {name: sum(row[4] for row in seen.ledger.rows() if row[2] == name) for name in names}
-    return _result(seconds, cluster.sent - before, seen.tally.requests) | {"flagged": flagged, "said": [entry.why for entry in seen.tally.could_not]}
+    result = _result(seconds, cluster.sent - before, seen.tally.requests)  # before the ledger is written out as rows, which takes memory of its own
+    flagged = dict.fromkeys(names, 0)
+    for _, _, name, _, hits in seen.ledger.rows():
+        if name in flagged:
+            flagged[name] += hits
+    return result | {"flagged": flagged, "said": [entry.why for entry in seen.tally.could_not]}
 
 
 def candidates(source: ClusterSource) -> tuple[Any, dict[str, Signal]]:
