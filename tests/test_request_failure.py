@@ -1,38 +1,14 @@
-"""request_failure: labelled cases, subtypes, and properties on records of any shape."""
+"""request_failure: subtypes and what they depend on; labelled cases and properties are in test_signals.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from detector.record import Record
 from detector.signals.request_failure import SIGNAL
-from tests.signal_cases import OPTIONS, SHARED, cases, flags, lines, needs_shared, wrong
-from tests.signal_properties import any_record, hold
-
-
-@pytest.mark.parametrize("case", cases("request_failure"))
-def test_cases(case: dict[str, Any]) -> None:
-    flagged = bool(flags(SIGNAL, case))
-    if SIGNAL.name in case["expect"]:
-        assert flagged
-    elif SIGNAL.name not in case["may"]:
-        assert not flagged
-
-
-@settings(max_examples=150, deadline=None)
-@given(st.lists(any_record(), min_size=1, max_size=6))
-def test_properties(answers: list[Record]) -> None:
-    hold(SIGNAL, answers)
-
-
-@pytest.mark.shared
-@needs_shared
-def test_shared_cases() -> None:
-    assert wrong(SIGNAL, list(lines(SHARED / "cases" / "responses.jsonl"))) == []
+from tests.signal_cases import OPTIONS, SHARED, flags, lines, needs_shared
 
 
 @pytest.mark.parametrize(

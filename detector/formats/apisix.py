@@ -11,15 +11,13 @@ from datetime import datetime
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
-from detector.formats.cut_json import repaired
 from detector.formats.finish_reason import infer_length
 from detector.formats.gateway_values import first, flat_names, given, header, last_of_list, stated_text, status, trace_of
-from detector.formats.genai_messages import mark_cut
+from detector.formats.kept_body import kept_body, mark_cut_record
 from detector.formats.log_lines import is_generation
 from detector.formats.nesting import nested
-from detector.formats.openai import is_body, records_of_body
+from detector.formats.openai import records_of_body
 from detector.formats.openai_request import request_columns
-from detector.formats.openai_stream import is_sse
 from detector.formats.values import count, decoded, flag, instant, mapping, seconds, text
 from detector.record import Record
 
@@ -122,26 +120,13 @@ def _records(body: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Recor
     if model is not None:
         columns["model"] = model
     known = {name: value for name, value in columns.items() if value is not None}
-    kept, cut = _kept(response.get("body", response.get("resp_body", body.get("resp_body"))))
+    kept, cut = kept_body(response.get("body", response.get("resp_body", body.get("resp_body"))))
     records = records_of_body(kept, known) if kept is not None else [_of_text(body, summary, known)]
     for record in records:
         record.model = model or record.model
         if cut:
-            states = {name: getattr(record, name) for name in ("content_state", "reasoning_state", "tool_calls")}
-            mark_cut(states)
-            record.content_state, record.reasoning_state = states["content_state"], states["reasoning_state"]
+            mark_cut_record(record)
     return records
-
-
-def _kept(value: Any) -> tuple[Any, bool]:
-    """The response body in the entry (capped at max_resp_body_bytes), and whether it was cut."""
-    body = decoded(value)
-    if isinstance(body, str):
-        if is_sse(body):
-            return body, False
-        whole = repaired(body)
-        return (whole, True) if is_body(whole) else (None, False)
-    return (body, False) if is_body(body) else (None, False)
 
 
 def _of_text(body: Mapping[str, Any], summary: Mapping[str, Any], known: Mapping[str, Any]) -> Record:

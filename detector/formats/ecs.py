@@ -9,17 +9,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
-from detector.formats.cut_json import repaired
 from detector.formats.gateway_values import status
 from detector.formats.genai_columns import call_columns, choice_reasons, records
-from detector.formats.genai_messages import mark_cut, output_messages
+from detector.formats.genai_messages import output_messages
+from detector.formats.kept_body import kept_body, mark_cut_record
 from detector.formats.log_lines import is_generation
-from detector.formats.openai import is_body, records_of_body
+from detector.formats.openai import records_of_body
 from detector.formats.openai_request import request_columns
-from detector.formats.openai_stream import is_sse
 from detector.formats.paths import get, scalar
 from detector.formats.telemetry import attributes, telemetry
-from detector.formats.values import decoded, instant, seconds, text
+from detector.formats.values import instant, seconds, text
 from detector.record import Record
 
 _BODIES = ("http.response.body.content", "http.response.body.text")
@@ -53,7 +52,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 def _records(body: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Record]:
     call = telemetry(body)
     path, code = text(get(body, "url.path", "url.original")), status(scalar(get(body, "http.response.status_code")))
-    answer, cut = _answer(scalar(get(body, *_BODIES)))
+    answer, cut = kept_body(scalar(get(body, *_BODIES)))
     has_fields = any(name.startswith("gen_ai_") for name in attributes(body))
     asked = request_columns(scalar(get(body, *_ASKED)))
     if not has_fields and answer is None and not (path is not None and is_generation(path.partition("?")[0])):
@@ -78,9 +77,7 @@ def _records(body: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Recor
     if answer is not None:
         made = records_of_body(answer, known)
         if cut and made:
-            states = {name: getattr(made[-1], name) for name in ("content_state", "reasoning_state", "tool_calls")}
-            mark_cut(states)
-            made[-1].content_state, made[-1].reasoning_state = states["content_state"], states["reasoning_state"]
+            mark_cut_record(made[-1])
     else:
         messages = output_messages(call.attributes)
         found = choice_reasons(call, messages)
@@ -88,17 +85,6 @@ def _records(body: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Recor
     for record in made:
         record.request_id = record.request_id or http_id
     return made
-
-
-def _answer(value: Any) -> tuple[Any, bool]:
-    """The response body, and whether it was cut; a text that is no body of these APIs is none."""
-    body = decoded(value)
-    if isinstance(body, str):
-        if is_sse(body):
-            return body, False
-        whole = repaired(body)
-        return (whole, True) if is_body(whole) else (None, False)
-    return (body, False) if is_body(body) else (None, False)
 
 
 FORMAT = Format(

@@ -9,10 +9,22 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 
-from detector.formats.base import Document, Outcome, Placed, Rejected
+from detector.formats.base import Document, Joiner, Outcome, Placed, Rejected
 from detector.record import Record
 
 WINDOW = 4096  # documents that may pass between two documents of one answer; a pair further apart is read as two halves
+
+
+def read_by(joiner: Callable[[], Joiner]) -> Callable[[Sequence[Document]], Iterable[Outcome]]:
+    """`Format.read` of a format whose documents are joined: one joiner for the documents of one call."""
+
+    def read(documents: Sequence[Document]) -> Iterable[Outcome]:
+        joined = joiner()
+        for document in documents:
+            yield from joined.feed(document)
+        yield from joined.finish()
+
+    return read
 
 
 class ByKey:

@@ -10,14 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
-from detector.formats.cut_json import repaired
 from detector.formats.gateway_values import header, status, trace_of
-from detector.formats.genai_messages import mark_cut
+from detector.formats.kept_body import kept_body, mark_cut_record
 from detector.formats.log_lines import is_generation
 from detector.formats.nesting import nested, objects
-from detector.formats.openai import is_body, records_of_body, usage_columns
+from detector.formats.openai import records_of_body, usage_columns
 from detector.formats.openai_request import request_columns
-from detector.formats.openai_stream import is_sse
 from detector.formats.values import count, decoded, instant, mapping, seconds, text
 from detector.record import Record
 
@@ -96,21 +94,14 @@ def _records(body: Mapping[str, Any], figures: Mapping[str, Any], path: str, env
         record.request_id = record.request_id or record.record_id
         record.model = record.model or text(meta.get("response_model")) or text(meta.get("request_model"))
     if cut and records:
-        states = {name: getattr(records[-1], name) for name in ("content_state", "reasoning_state", "tool_calls")}
-        mark_cut(states)
-        records[-1].content_state, records[-1].reasoning_state = states["content_state"], states["reasoning_state"]
+        mark_cut_record(records[-1])
     return records
 
 
 def _answer(value: Any) -> tuple[Any, bool]:
-    """The response body that was kept, and whether it was cut; a text that is no body (an error page) is not taken for an answer."""
+    """`kept_body`, and what failed."""
     body = decoded(value)
-    if isinstance(body, str):
-        if is_sse(body):
-            return body, False
-        whole = repaired(body)
-        return (whole, True) if is_body(whole) else (None, False)
-    return (body, False) if is_body(body) or isinstance(body, list) or "error" in mapping(body) else (None, False)
+    return (body, False) if isinstance(body, list) or (isinstance(body, dict) and "error" in body) else kept_body(value)
 
 
 def _used(usage: Mapping[str, Any], *, stream: bool | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from typing import Any
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.finish_reason import Reason
 from detector.formats.genai_columns import records
-from detector.formats.genai_messages import mark_cut
+from detector.formats.kept_body import mark_cut_record
 from detector.formats.langfuse_output import messages_of, metadata_reasons, output_of, reasons_of
 from detector.formats.nesting import nested, objects
 from detector.formats.openai import error_columns, is_body, records_of_body
@@ -107,9 +107,7 @@ def _records(observation: Mapping[str, Any], envelope: Mapping[str, Any], trace:
         record.request_id = record.request_id or record.record_id
         record.model = base.get("model") or record.model
     if cut and made:
-        states = {name: getattr(made[-1], name) for name in ("content_state", "reasoning_state", "tool_calls")}
-        mark_cut(states)
-        made[-1].content_state, made[-1].reasoning_state = states["content_state"], states["reasoning_state"]
+        mark_cut_record(made[-1])
     return made
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _ACCESS = re.compile(r'([\w.:\[\]-]+) - "([A-Z]{3,7}) (\S+) HTTP/[\d.]+" (\d{3})(?: (\w[\w -]*))?')
 _STATISTICS = re.compile(r"throughput(?: \(token/s\))?[:=]|Running: \d+ reqs|Decode batch|Prefill batch|KV cache usage|SpecDecoding metrics|cache hit rate")
@@ -26,6 +26,11 @@ class Access(NamedTuple):
     method: str
     path: str
     status: int
+
+
+def line_of(body: Any) -> str:
+    """A document that is a line of text, as that text; others hold none."""
+    return body if isinstance(body, str) else ""
 
 
 def access(line: str) -> Access | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
-from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.base import Format, Json
+from detector.formats.joining import read_by
 from detector.formats.log_lines import RAY_ACTOR
 from detector.formats.vllm_calls import Calls
 
@@ -30,11 +30,8 @@ def _text(body: Json) -> str:
     return RAY_ACTOR.sub("", body, count=1) if isinstance(body, str) else ""
 
 
-def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    calls = Calls(_text)
-    for document in documents:
-        yield from calls.feed(document)
-    yield from calls.finish()
+def _joiner() -> Calls:
+    return Calls(_text)
 
 
 FORMAT = Format(
@@ -44,11 +41,11 @@ FORMAT = Format(
     sees=("what vLLM's own log shows, with Ray's actor in front",),
     blind=("streamed finish reasons, as in vLLM's text log", "outcome of a replica's call: OK says that it returned", "latency of one request of the API"),
     recognise=_recognise,
-    read=_read,
+    read=read_by(_joiner),
     rank=30,
     keys=_RECORD_KEYS,
     other_lines=True,
-    joiner=lambda: Calls(_text),
+    joiner=_joiner,
     trust="as vLLM's text log: the engine's own on lines that are not streamed",
     units="vLLM's dates have no year, Ray's no zone: no timestamp but the shipper's",
     raw_text=None,

@@ -37,6 +37,17 @@ ACCESS = "access line"
 STATISTICS = "statistics line"
 OTHER = "log line that is no answer"
 
+SEES = (
+    "reason, token counts, latency of every finished request",
+    "text before the reasoning parser at levels 2 and 3",
+    "aborts with their message",
+)  # of both kinds of log
+BLIND = (
+    "text at levels 0 and 1, and the middle of long texts at level 2",
+    "what the reasoning and tool parsers made of the text: reasoning, tool calls, leaks",
+)
+SLOW_ONLY = "with SGLANG_LOG_REQUEST_EXCEEDED_MS only slow requests are in the log: rates from it are biased"
+
 
 class Event:
     """One line: `kind` received, finished, openai or other; `rid`; the request object and the output."""

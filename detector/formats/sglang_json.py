@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
-from detector.formats.base import Document, Format, Json, Outcome
-from detector.formats.sglang_calls import Event, Requests
+from detector.formats.base import Format, Json
+from detector.formats.joining import read_by
+from detector.formats.log_lines import line_of
+from detector.formats.sglang_calls import BLIND, SEES, SLOW_ONLY, Event, Requests
 from detector.formats.values import mapping, text
 
 _KINDS = {"request.received": "received", "request.finished": "finished", "request.received.openai": "openai"}
@@ -31,35 +33,23 @@ def _event(body: Json) -> Event:
     return Event(kind, rid, obj, out)
 
 
-def _text(body: Json) -> str:
-    return body if isinstance(body, str) else ""
-
-
-def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    requests = Requests(_event, _text)
-    for document in documents:
-        yield from requests.feed(document)
-    yield from requests.finish()
+def _joiner() -> Requests:
+    return Requests(_event, line_of)
 
 
 FORMAT = Format(
     name="sglang_json",
     view="engine",
     title="SGLang request log, JSON",
-    sees=("reason, token counts, latency of every finished request", "text before the reasoning parser at levels 2 and 3", "aborts with their message"),
-    blind=(
-        "text at levels 0 and 1, and the middle of long texts at level 2",
-        "what the reasoning and tool parsers made of the text: reasoning, tool calls, leaks",
-        "model name, unless only one call was open",
-        "with SGLANG_LOG_REQUEST_EXCEEDED_MS only slow requests are in the log: rates from it are biased",
-    ),
+    sees=SEES,
+    blind=(*BLIND, "model name, unless only one call was open", SLOW_ONLY),
     recognise=_recognise,
-    read=_read,
+    read=read_by(_joiner),
     rank=20,
     keys=frozenset(("event",)),
     lines=False,
     other_lines=True,
-    joiner=lambda: Requests(_event, _text),
+    joiner=_joiner,
     trust="all reasons are the engine's own",
     units="latencies in seconds; timestamp is local time without a zone: no timestamp but request_received_ts or the shipper's",
     raw_text=True,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.base import Format, Json
+from detector.formats.joining import read_by
+from detector.formats.log_lines import line_of
 from detector.formats.repr_values import Call, value
-from detector.formats.sglang_calls import Event, Requests
+from detector.formats.sglang_calls import BLIND, SEES, SLOW_ONLY, Event, Requests
 from detector.formats.values import text
 
 _EVENT = re.compile(r"(Receive|Finish): obj=(?=\w+\()")
@@ -51,33 +53,21 @@ def _event(body: Json) -> Event:
     return Event("finished", text(rid), obj, out)
 
 
-def _text(body: Json) -> str:
-    return body if isinstance(body, str) else ""
-
-
-def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    requests = Requests(_event, _text)
-    for document in documents:
-        yield from requests.feed(document)
-    yield from requests.finish()
+def _joiner() -> Requests:
+    return Requests(_event, line_of)
 
 
 FORMAT = Format(
     name="sglang_text",
     view="engine",
     title="SGLang request log, text",
-    sees=("reason, token counts, latency of every finished request", "text before the reasoning parser at levels 2 and 3", "aborts with their message"),
-    blind=(
-        "text at levels 0 and 1, and the middle of long texts at level 2",
-        "what the reasoning and tool parsers made of the text: reasoning, tool calls, leaks",
-        "model name",
-        "with SGLANG_LOG_REQUEST_EXCEEDED_MS only slow requests are in the log: rates from it are biased",
-    ),
+    sees=SEES,
+    blind=(*BLIND, "model name", SLOW_ONLY),
     recognise=_recognise,
-    read=_read,
+    read=read_by(_joiner),
     rank=40,
     other_lines=True,
-    joiner=lambda: Requests(_event, _text),
+    joiner=_joiner,
     trust="all reasons are the engine's own",
     units="latencies in seconds; dates have no zone: no timestamp but received_time or the shipper's",
     raw_text=True,

@@ -6,11 +6,12 @@ Sources: vLLM 0.33's bundled JSON profile (asctime, levelname, name, processName
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
-from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.base import Format, Json
+from detector.formats.joining import read_by
 from detector.formats.values import instant
 from detector.formats.vllm_calls import Calls
+from detector.formats.vllm_text import BLIND, SEES
 from detector.formats.vllm_text import recognise as recognise_text
 
 _KEYS = ("message", "msg", "event")
@@ -60,26 +61,14 @@ def _joiner() -> Calls:
     return Calls(_message, _time)
 
 
-def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    calls = _joiner()
-    for document in documents:
-        yield from calls.feed(document)
-    yield from calls.finish()
-
-
 FORMAT = Format(
     name="vllm_json",
     view="engine",
     title="vLLM server log, JSON formatter",
-    sees=("text, reason and token count of answers that were not streamed", "text of streams before the reasoning parser", "aborts", "caps of requests"),
-    blind=(
-        "streamed finish reasons: the complete line always says streaming_complete",
-        "empty answers that were not streamed: no line is written for them",
-        "latency, model and HTTP status of a request",
-        "reasoning",
-    ),
+    sees=SEES,
+    blind=BLIND,
     recognise=_recognise,
-    read=_read,
+    read=read_by(_joiner),
     rank=40,
     keys=frozenset(_KEYS),
     lines=False,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
-from detector.formats.base import Document, Format, Json, Outcome
+from detector.formats.base import Format, Json
+from detector.formats.joining import read_by
+from detector.formats.log_lines import line_of
 from detector.formats.vllm_calls import Calls
 
 _PREFIX = re.compile(r"\(RustFrontend(?:[ \w:.-]*) pid=\d+\) ")
@@ -22,15 +23,8 @@ def recognise(body: Json) -> str | None:
     return None
 
 
-def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    calls = _joiner()
-    for document in documents:
-        yield from calls.feed(document)
-    yield from calls.finish()
-
-
 def _joiner() -> Calls:
-    return Calls(lambda body: body if isinstance(body, str) else "")
+    return Calls(line_of)
 
 
 FORMAT = Format(
@@ -40,7 +34,7 @@ FORMAT = Format(
     sees=("reason, model and token counts of every call, streamed or not", "parsed text with --enable-log-outputs", "reasoning where it was included"),
     blind=("latency and HTTP status of a request", "empty deltas", "caps of requests"),
     recognise=recognise,
-    read=_read,
+    read=read_by(_joiner),
     rank=35,
     other_lines=True,
     joiner=_joiner,

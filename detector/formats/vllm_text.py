@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
-from detector.formats.base import Document, Format, Json, Outcome
-from detector.formats.log_lines import RAY_ACTOR
+from detector.formats.base import Format, Json
+from detector.formats.joining import read_by
+from detector.formats.log_lines import RAY_ACTOR, line_of
 from detector.formats.vllm_calls import Calls
 from detector.formats.vllm_lines import LOG_PREFIX
 
@@ -17,6 +17,18 @@ _EVENT = re.compile(
 )
 _FRONT = 160
 _WORDS = {"Received": "a request line", "Generated": "an answer line", "Aborted": "an abort line", "response_body=": "a logged response body"}
+SEES = (
+    "text, reason and token count of answers that were not streamed",
+    "text of streams before the reasoning parser",
+    "aborts",
+    "caps of requests",
+)  # of the text and the JSON log
+BLIND = (
+    "streamed finish reasons: the complete line always says streaming_complete",
+    "empty answers that were not streamed: no line is written for them",
+    "latency, model and HTTP status of a request",
+    "reasoning",
+)
 
 
 def recognise(body: Json) -> str | None:
@@ -38,32 +50,20 @@ def recognise(body: Json) -> str | None:
     return None
 
 
-def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    calls = Calls(_text)
-    for document in documents:
-        yield from calls.feed(document)
-    yield from calls.finish()
-
-
-def _text(body: Json) -> str:
-    return body if isinstance(body, str) else ""
+def _joiner() -> Calls:
+    return Calls(line_of)
 
 
 FORMAT = Format(
     name="vllm_text",
     view="engine",
     title="vLLM server log, text",
-    sees=("text, reason and token count of answers that were not streamed", "text of streams before the reasoning parser", "aborts", "caps of requests"),
-    blind=(
-        "streamed finish reasons: the complete line always says streaming_complete",
-        "empty answers that were not streamed: no line is written for them",
-        "latency, model and HTTP status of a request",
-        "reasoning",
-    ),
+    sees=SEES,
+    blind=BLIND,
     recognise=recognise,
-    read=_read,
+    read=read_by(_joiner),
     rank=40,
-    joiner=lambda: Calls(_text),
+    joiner=_joiner,
     trust="the engine's own on lines that are not streamed, and on the last delta; never streaming_complete",
     units="dates without year and zone: no timestamp but the shipper's; tokens are counted from output_token_ids (up to 0.20)",
     raw_text=None,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from typing import Annotated, Any, Literal
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from detector.record import COLUMNS
-from detector.settings.values import Texts, WebAddress, WebAddresses
+from detector.settings.values import Texts, TimeZone, WebAddress, WebAddresses
 from detector.strict_model import Seconds, SecondsOrZero, Strict, unknown
 
 Unit = Literal["s", "ms", "us", "ns", "iso8601"]
@@ -75,7 +74,7 @@ class SourceSettings(Strict):
     """Name of the log's format (`detector formats list`); recognised when left out."""
     mapping: dict[ColumnName, ColumnMapping] = Field(default_factory=dict)
     """Canonical column → where it stands, for a log that is not recognised."""
-    timezone: str | None = None
+    timezone: TimeZone | None = None
     """Time zone of times in the log that bear none (IANA name); without it such times are not used, except in a mapping, where they are UTC."""
     tls: Tls = Tls()
     timeout: Seconds = 30.0
@@ -90,15 +89,6 @@ class SourceSettings(Strict):
         if not isinstance(value, dict):
             return value
         return {column: {"path": where} if isinstance(where, (str, list)) else where for column, where in value.items()}
-
-    @field_validator("timezone")
-    @classmethod
-    def _known_zone(cls, value: str | None) -> str | None:
-        try:
-            ZoneInfo(value or "UTC")
-        except (ZoneInfoNotFoundError, ValueError, OSError):
-            raise ValueError(f"'{value}' is no time zone: write an IANA name such as UTC or Asia/Seoul") from None
-        return value
 
     @model_validator(mode="after")
     def _one_place(self) -> SourceSettings:

@@ -1,0 +1,32 @@
+"""Response bodies that gateways and tracers keep beside a call: whole, streamed, or cut at their limit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from detector.formats.cut_json import repaired
+from detector.formats.genai_messages import mark_cut
+from detector.formats.openai import is_body
+from detector.formats.openai_stream import is_sse
+from detector.formats.values import decoded
+from detector.record import Record
+
+_STATES = ("content_state", "reasoning_state", "tool_calls")
+
+
+def kept_body(value: Any) -> tuple[Any, bool]:
+    """The response body, and whether it was cut; None for what is no body of these APIs (an error page)."""
+    body = decoded(value)
+    if isinstance(body, str):
+        if is_sse(body):
+            return body, False
+        whole = repaired(body)
+        return (whole, True) if is_body(whole) else (None, False)
+    return (body, False) if is_body(body) else (None, False)
+
+
+def mark_cut_record(record: Record) -> None:
+    """`genai_messages.mark_cut` for a record: its text is not whole."""
+    states = {name: getattr(record, name) for name in _STATES}
+    mark_cut(states)
+    record.content_state, record.reasoning_state = states["content_state"], states["reasoning_state"]
