@@ -49,10 +49,10 @@ class Observation:
 def observe(source: Source, signals: Mapping[str, Signal], options: SignalOptions) -> Observation:
     """Count every signal over everything that `source` yields, or have it counted where the source can. Raises SourceError when nothing can be read at all."""
     counted: Callable[[Mapping[str, Signal], SignalOptions], Observation] | None = getattr(source, "observe", None)
-    if counted is not None:
-        return counted(signals, options)
     seen = Observation()
     with _seldom_collected():
+        if counted is not None:
+            return counted(signals, options)
         for batch in source.batches(seen.tally):
             observe_batch(batch, signals, options, seen)
     return seen
