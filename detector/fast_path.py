@@ -26,6 +26,7 @@ from detector.sources.partition import line_ends
 
 _PROOFS = 3  # documents in which a further key must have changed nothing before it counts as harmless
 _ATTEMPTS = 256  # lines that are tried for such proofs, per reader: a log of ever new keys stays on the general path
+_LOOKS, _SELDOM = 1024, 64  # lines that are looked at, and after them one of so many: most logs of other producers never fit, and looking costs a parse
 _MOST_KEYS = 64
 _MISSES = 4
 _TRITON = "cmpl-"  # the one producer whose chat answers are told by a value: `detector.formats.triton` claims ids that begin so
@@ -45,6 +46,7 @@ class FastLines:
         self._harmless: dict[str, frozenset[str]] = {}
         self._proofs: Counter[tuple[str, str]] = Counter()
         self._attempts = 0
+        self._looked = 0
         self._misses = 0  # blocks in a row of which a line did not fit
         self._ignored = dict(IGNORED)
         self._decoder = decoder(self._harmless, self._ignored)
@@ -76,6 +78,9 @@ class FastLines:
     def learn(self, line: bytes) -> None:
         """Look at a line that did not fit: do its further keys change anything? Those that never did are ignored from now on."""
         if self._attempts >= _ATTEMPTS or len(self._harmless) >= _MOST_KEYS:
+            return
+        self._looked += 1
+        if self._looked > _LOOKS and self._looked % _SELDOM:
             return
         try:
             body = orjson.loads(line)

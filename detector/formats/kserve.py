@@ -39,10 +39,26 @@ class Event(NamedTuple):
     data: Any
 
 
+_REMEMBERED = 64  # documents: a pair is asked for its events some five times each while it is recognised, joined and read
+_recent: dict[int, tuple[Json, Event | None]] = {}  # by identity; the document is kept, so that no other can have its number
+
+
 def event(body: Json) -> Event | None:
     """The event in a document: structured CloudEvents, binary mode with `ce-` names, or the blob store's Go names; None if it is none."""
     if not isinstance(body, dict):
         return None
+    known = _recent.get(id(body))
+    if known is not None and known[0] is body:
+        return known[1]
+    found = _event(body)
+    if found is not None:
+        if len(_recent) >= _REMEMBERED:
+            _recent.pop(next(iter(_recent)), None)
+        _recent[id(body)] = (body, found)
+    return found
+
+
+def _event(body: Mapping[str, Any]) -> Event | None:
     if not _names_an_event(body):
         return None
     names = _names(body)
