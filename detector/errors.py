@@ -38,7 +38,11 @@ class RuleError(DetectorError):
 
 
 class SourceError(DetectorError):
-    """A source can't be read at all (no such file, no connection, no permission)."""
+    """A source can't be read at all (no such file, no connection, no permission). `remedy`: what to do, where `why` does not say it."""
+
+    def __init__(self, why: str, remedy: str = "see `detector doctor`") -> None:
+        super().__init__(why)
+        self.why, self.remedy = why, remedy
 
 
 class StoreError(DetectorError):

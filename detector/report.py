@@ -37,7 +37,7 @@ class Report:
 
 def blind_report(window: Window | None, error: SourceError) -> Report:
     """The report of a run whose source could not be read at all: nothing was looked at, and nothing resolves."""
-    return Report(window, Tally(), (), (CouldNot("the log", str(error), "see `detector doctor`"),))
+    return Report(window, Tally(), (), (CouldNot("the log", error.why, error.remedy),))
 
 
 def source_notes(tally: Tally, wanted: Collection[str]) -> tuple[str, ...]:

@@ -74,6 +74,17 @@ def secured() -> Iterator[Node]:
     yield from _node("secured")
 
 
+def complete(node: Node) -> Node:
+    """The node, where API keys and failure stores can be had (`tests/nodes/plugin.py`); the test is skipped with the reason otherwise."""
+    if node.lacks:
+        why = f"{node.name} has no API keys and failure stores here: {node.lacks}"
+        _missing[f"{node.name}, API keys and failure stores"] = why
+        if REQUIRED:
+            pytest.fail(f"DETECTOR_REQUIRE_NODES=1, but {why}", pytrace=False)
+        pytest.skip(why)
+    return node
+
+
 ANY_NODE = [
     pytest.param("elasticsearch8", marks=pytest.mark.elasticsearch8),
     pytest.param("elasticsearch9", marks=pytest.mark.elasticsearch9),

@@ -14,7 +14,7 @@ from detector.sources.base import CouldNot
 from detector.sources.es_connection import Connection, Flavour
 from detector.sources.es_errors import ClusterError as ClusterError  # raised here, so it is to be had here
 from detector.sources.es_errors import cluster_error
-from detector.sources.es_honesty import absent, gaps, taking_part
+from detector.sources.es_honesty import Remotes, gaps
 from detector.sources.es_pattern import remotes
 from detector.sources.es_wire import ONLY_ELASTICSEARCH, ElasticsearchWire, OpenSearchWire, Wire, WireError, probe, quoted
 
@@ -37,7 +37,7 @@ class Cluster:
     sent: int = 0
     retried: int = 0
     gaps: list[CouldNot] = field(default_factory=list)  # what answers so far lacked
-    remotes: set[str] = field(default_factory=set)  # remote clusters that had documents to search so far
+    remotes: Remotes = field(default_factory=Remotes)
 
     @property
     def flavour(self) -> Flavour:
@@ -82,9 +82,9 @@ class Cluster:
             answer = self.ask("POST", path, asked, {**query, "allow_partial_search_results": "true"})
         self.note(gaps(answer, what, self.flavour))
         if pit is None:
-            self.remotes |= taking_part(answer)
+            self.remotes.seen(answer)
         else:
-            self.note(absent(answer, self.remotes))
+            self.note(self.remotes.absent(answer))
         return answer
 
     def note(self, gaps: Iterable[CouldNot]) -> None:
@@ -94,7 +94,7 @@ class Cluster:
     @contextlib.contextmanager
     def point_in_time(self) -> Iterator[list[str]]:
         """A consistent view of the index: a list whose only element is the newest id (answers may rename it). Always closed."""
-        if remotes(self.index) and not self.remotes:  # a view leaves out remote clusters that are down, in silence: who is there is asked before
+        if remotes(self.index) and not self.remotes:  # who is there must be known, to notice who is not in the view
             self.search({"size": 0, "track_total_hits": False}, what=f"the documents of {self.index}")
         if self.flavour == "elasticsearch":
             opened = self.ask("POST", f"{self.path}/_pit", None, {"keep_alive": PIT_KEEP_ALIVE})["id"]

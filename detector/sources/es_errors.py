@@ -53,9 +53,9 @@ class ClusterError(SourceError):
     """
 
     def __init__(self, kind: str, why: str, *, status: int = 0, types: tuple[str, ...] = (), remedy: str | None = None) -> None:
-        self.kind, self.why, self.status, self.types = kind, why, status, types
-        self.remedy = remedy or _REMEDIES.get(kind, _REMEDIES["refused"])
-        super().__init__(kind, why)
+        super().__init__(why, remedy or _REMEDIES.get(kind, _REMEDIES["refused"]))
+        self.kind, self.status, self.types = kind, status, types
+        self.args = (kind, why)  # what it is made of anew in another process
 
     def __str__(self) -> str:
         return f"{self.why}: {self.remedy}"
@@ -103,7 +103,7 @@ def _refusal(error: WireError, index: str, connection: Connection) -> ClusterErr
     if _NO_REMOTE in types:
         kind, remedy = "remote", "check the name before the colon in `source.index`; `GET _remote/info` lists those that the cluster knows"
         why = f"the cluster knows no remote cluster {_remote(error.body, index)}"
-    elif remotes(index) and _UNREACHED.intersection(types):
+    elif remotes(index) and (_UNREACHED.intersection(types) or ("illegal_state_exception" in types and "connections to remote cluster [" in _text(error.body))):
         kind, why = "remote", f"the remote cluster {_remote(error.body, index)} can't be reached"
     elif "index_closed_exception" in types:
         why, remedy = (

@@ -6,7 +6,8 @@ Each becomes "could not look at X because Y". Shards that were *skipped* hold no
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from detector.sources.base import CouldNot
@@ -70,25 +71,48 @@ def cluster_gap(name: str, lack: str, types: Sequence[str]) -> CouldNot:
     return CouldNot(what, f"{lack} ({', '.join(types[:_NAMES_SHOWN])})" if types else lack, remedy)
 
 
-def taking_part(answer: Any) -> set[str]:
-    """Remote clusters that had something to search for this answer."""
-    clusters = answer.get("_clusters") if isinstance(answer, dict) else None
-    details = clusters.get("details") if isinstance(clusters, dict) else None
-    found = set()
-    for name, one in details.items() if isinstance(details, dict) else ():
-        shards = one.get("_shards") if isinstance(one, dict) else None
-        if name != "(local)" and isinstance(shards, dict) and shards.get("total"):
-            found.add(str(name))
-    return found
+@dataclass
+class Remotes:
+    """Which remote clusters had something to search so far. A view (point in time) leaves out those that were away when it was opened, and none of its
+    answers says so: what is missing in them is told from answers by index pattern.
 
+    Args:
+        names: of clusters, where answers tell them.
+        shards: of all clusters together, where they only count (OpenSearch, Elasticsearch before 8.10).
+    """
 
-def absent(answer: Any, known: Collection[str]) -> Iterator[CouldNot]:
-    """Remote clusters that a view lacks altogether: one that was down when the view was opened is in none of its answers, and no answer says so."""
-    clusters = answer.get("_clusters") if isinstance(answer, dict) else None
-    details = clusters.get("details") if isinstance(clusters, dict) else None
-    for name in sorted(known):
-        if not isinstance(details, dict) or name not in details:
+    names: set[str] = field(default_factory=set)
+    shards: int = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.shards)
+
+    def seen(self, answer: Any) -> None:
+        """Learn from the answer to a search by index pattern."""
+        clusters, details = _clusters(answer)
+        if clusters and details is None:
+            self.shards = max(self.shards, int(answer.get("_shards", {}).get("total", 0)))
+        for name, one in (details or {}).items():
+            shards = one.get("_shards") if isinstance(one, dict) else None
+            if name != "(local)" and isinstance(shards, dict) and shards.get("total"):
+                self.names.add(str(name))
+
+    def absent(self, answer: Any) -> Iterator[CouldNot]:
+        """Those that the answer to a search in a view lacks altogether."""
+        details = _clusters(answer)[1] or {}
+        for name in sorted(self.names - details.keys()):
             yield cluster_gap(name[:80], "it was away when its documents were to be read", ())
+        shards = int(answer.get("_shards", {}).get("total", 0)) if isinstance(answer, dict) else 0
+        if shards < self.shards:
+            why = f"{self.shards - shards} of {self.shards} shards were away when their documents were to be read"
+            yield CouldNot("the documents of remote clusters", why, _REMOTE_REMEDY)
+
+
+def _clusters(answer: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """What an answer says of the clusters that took part, and of each of them where it does."""
+    clusters = answer.get("_clusters") if isinstance(answer, dict) else None
+    details = clusters.get("details") if isinstance(clusters, dict) else None
+    return (clusters if isinstance(clusters, dict) else {}), (details if isinstance(details, dict) else None)
 
 
 def field_gaps(answer: Any) -> Iterator[CouldNot]:

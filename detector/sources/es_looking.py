@@ -49,7 +49,10 @@ def read_capabilities(cluster: Cluster) -> Fields:
     answer = cluster.ask("GET", f"{cluster.path}/_field_caps", None, {"fields": "*", "allow_no_indices": "true"})
     cluster.note(field_gaps(answer))
     fields = read_fields(answer)
-    if not fields.indices:
+    if not fields.indices:  # closed indices and remote clusters that are away may be passed over here; a search tells them
+        cluster.search({"size": 0, "track_total_hits": False}, what=f"the documents of {cluster.index}")
+        for gap in cluster.gaps:
+            raise ClusterError("remote", f"no index of {cluster.index} is in reach; {gap.what}: {gap.why}", remedy=gap.remedy)
         raise ClusterError("missing", f"no index matches {cluster.index}, or these credentials may read none of those that do")
     return fields
 

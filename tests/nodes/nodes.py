@@ -30,6 +30,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO, Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # this file is also run as a script
+
+from tests.nodes.plugin import install
+
 CACHE = Path(os.environ.get("DETECTOR_NODES_CACHE", "/var/tmp/detector-nodes"))
 HERE = Path(__file__).resolve().parent
 PLAIN_USER = "nobody"  # neither server starts as root; tests that run as root start them as this user
@@ -81,7 +85,7 @@ BLIND = ("blind", "blind-pass-word")  # a user without any role on the log
 
 @dataclass(frozen=True)
 class Node:
-    """A running node. `ca` is the file of its own certificate authority, where it speaks TLS."""
+    """A running node. `ca` is the file of its own certificate authority, where it speaks TLS. `lacks`: why it has no API keys and no failure stores."""
 
     name: str
     flavour: str
@@ -90,6 +94,7 @@ class Node:
     pid: int
     ca: str | None = None
     seconds: float = 0.0
+    lacks: str = ""
 
     def ask(self, method: str, path: str, body: Any = None, *, auth: tuple[str, str] | None = None) -> Any:
         """One request with the standard library, as the administrator of a secured node; for tests' own set-up."""
@@ -168,6 +173,10 @@ def start(server: Server, keep: bool = False) -> Node:
     """Start a fresh node (empty data) and wait until it answers. Raises NodeMissingError with the last lines of its log."""
     home = fetch(server)
     java = java_home(server.java, server.name)
+    lacks = "OpenSearch has neither"
+    if server.flavour == "elasticsearch":
+        with _locked(CACHE / f"{server.artifact}-{server.version}.lock"):
+            lacks = install(home, server.version, server.java, java)
     run = CACHE / "run" / server.name
     shutil.rmtree(run, ignore_errors=True)
     for folder in ("data", "logs", "tmp"):
@@ -222,7 +231,7 @@ def start(server: Server, keep: bool = False) -> Node:
         _stop_pid(process.pid)
         process.wait()
         raise
-    node = Node(server.name, server.flavour, version, url, process.pid, ca, round(time.monotonic() - begun, 1))
+    node = Node(server.name, server.flavour, version, url, process.pid, ca, round(time.monotonic() - begun, 1), lacks)
     _state(server).write_text(json.dumps(asdict(node) | {"keep": keep}))
     return node
 

@@ -1,0 +1,78 @@
+"""How a cluster is to be reached: addresses, credentials, proxies; without a node."""
+
+from __future__ import annotations
+
+import pytest
+
+from detector.errors import ConfigError
+from detector.secrets import Secrets, load_secrets
+from detector.sources.es_connection import Connection, authorization, connection, split_url
+
+
+@pytest.mark.parametrize(
+    ("environ", "header"),
+    [
+        ({}, None),
+        ({"DETECTOR_ES_API_KEY": "id:key"}, "ApiKey aWQ6a2V5"),
+        ({"DETECTOR_ES_API_KEY": "aWQ6a2V5"}, "ApiKey aWQ6a2V5"),
+        ({"DETECTOR_ES_USERNAME": "ü", "DETECTOR_ES_PASSWORD": "p:w"}, "Basic w7w6cDp3"),
+        ({"DETECTOR_ES_BEARER_TOKEN": "t"}, "Bearer t"),
+    ],
+)
+def test_authorization(environ: dict[str, str], header: str | None) -> None:
+    assert authorization(load_secrets(environ)) == header
+
+
+def test_two_kinds_of_credentials() -> None:
+    with pytest.raises(ConfigError, match="keep one") as caught:
+        authorization(Secrets(es_api_key="very-secret", es_username="u", es_password="p"))
+    assert "very-secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["https://u:top-secret@es:9200", "ftp://es", "es:9200", "https://"])
+def test_addresses_that_can_not_be_used(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"source\.url") as caught:
+        Connection(urls=(url,))
+    assert "top-secret" not in str(caught.value)
+
+
+def test_secrets_do_not_show() -> None:
+    shown = repr(Connection(urls=("https://es:9200",), authorization="ApiKey abc", proxy="http://u:p@proxy:3128"))
+    assert "abc" not in shown
+    assert "u:p" not in shown
+
+
+def test_proxies_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "internal.example")
+    reached = Connection(urls=("https://es.example:9200",))
+    assert reached.proxy_for("https://es.example:9200") == "http://proxy.example:3128"
+    assert reached.proxy_for("https://internal.example:9200") is None
+    assert reached.proxy_for("https://127.0.0.1:9200") is None
+
+
+def test_settings_become_a_connection() -> None:
+    from detector.settings.source import SourceSettings
+
+    settings = SourceSettings.model_validate({"url": ["https://a:9200/", "https://b:9200"], "index": "llm-*", "timeout": "5s", "tls": {"verify": False}})
+    made = connection(settings, Secrets(es_api_key="id:key"))
+    assert made.urls == ("https://a:9200", "https://b:9200")
+    assert made.timeout_seconds == 5
+    assert made.verify is False
+    assert made.authorization == "ApiKey aWQ6a2V5"
+
+
+def test_an_address_with_its_pattern() -> None:
+    assert split_url("http://es:9200/prefix/llm-%2A,-llm-old") == ("http://es:9200/prefix", "llm-*,-llm-old")
+    with pytest.raises(ConfigError, match="lacks the index pattern"):
+        split_url("http://es:9200/")
+
+
+def test_what_may_be_printed() -> None:
+    """Hosts and ports are, credentials of a proxy are not."""
+    reached = Connection(urls=("https://a.example:9200/prefix", "https://b.example"), authorization="ApiKey abc", proxy="http://u:p-word@proxy.example:3128")
+    assert reached.shown == "https://a.example:9200/prefix or https://b.example"
+    assert reached.route == "https://a.example:9200/prefix or https://b.example through the proxy http://proxy.example:3128"
+    assert Connection(urls=("http://127.0.0.1:9",), proxy="http://proxy.example:3128").route == "http://127.0.0.1:9"
+    assert Connection(cloud_id="prod:ZXhhbXBsZS5pbnZhbGlkJGFiYyRkZWY=").shown == "Elastic Cloud (abc.example.invalid)"
+    assert "can't be read" in Connection(cloud_id="prod:%%%").shown
