@@ -7,6 +7,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from tests.nodes.nodes import Node
+
+
+def transport(node: Node) -> str:
+    """Where other clusters reach a node."""
+    return str(next(iter(node.ask("GET", "/_nodes/_local/transport")["nodes"].values()))["transport_address"])
+
 
 class Relay:
     """Forwards connections to `target` (host, port) until `stop`."""

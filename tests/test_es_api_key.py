@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from base64 import b64decode, b64encode
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from tests.conftest import complete
 from tests.es_index import MAPPINGS, create, fill, own
 from tests.es_stream import add, sound, stream
 from tests.nodes.nodes import Node
+from tests.relay import transport
 
 pytestmark = pytest.mark.elasticsearch9
 KEY = json.loads((Path(__file__).parents[1] / "deploy" / "elasticsearch" / "api-key.json").read_text())
@@ -178,3 +180,28 @@ def test_refused_documents_need_a_right_of_their_own(node: Node, call: Call) -> 
     checked = call(more, *window, index=name)
     assert checked.code == 2
     assert [entry["what"] for entry in checked.report["could_not"]] == ["1 document of the window"]
+
+
+def test_a_remote_that_refuses_inside_of_a_good_answer(node: Node, call: Call) -> None:
+    """The node is its own remote cluster; what may be skipped answers 200 and hides that it was forbidden."""
+    alias, name = f"self{os.getpid()}", stream(node, "llm-stream-self")
+    now = float(int(time.time()))
+    add(node, name, sound(200, now - HOUR, HOUR - 200))
+    least = _made(node)["encoded"]
+    window = ("check", "--format", "json", "--from", iso(now - HOUR), "--to", iso(now))
+
+    def settle(**settings: Any) -> None:
+        node.ask("PUT", "/_cluster/settings", {"persistent": {f"cluster.remote.{alias}": settings}})
+
+    settle(mode="proxy", proxy_address=transport(node), skip_unavailable=True)
+    try:
+        checked = call(least, *window, index=f"{alias}:{name}")
+        assert checked.report["scanned"]["requests"] > 100
+        told = {entry["what"]: entry for entry in checked.report["could_not"]}
+        assert list(told) == [f"documents of {alias}:{name} that the cluster refused at indexing"]
+        assert "grant read_failure_store" in told.popitem()[1]["remedy"]
+        elsewhere = call(least, *window, index=f"{INDEX},{alias}:{own('other')}")
+        assert elsewhere.code == 2
+        assert any("skipped" in entry["why"] and "security_exception" in entry["why"] and "grant" in entry["remedy"] for entry in elsewhere.report["could_not"])
+    finally:
+        settle(mode=None, proxy_address=None, skip_unavailable=None)

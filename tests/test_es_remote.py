@@ -28,7 +28,7 @@ from tests.es_index import MAPPINGS, WINDOW, create, fill, own, reach
 from tests.es_stream import PROPERTIES, add, sound, stream
 from tests.llm_log import START, documents
 from tests.nodes.nodes import Node
-from tests.relay import Relay, relay
+from tests.relay import Relay, relay, transport
 
 NEAR, FAR = own("llm-near"), own("llm-far")
 ALIAS = f"far{os.getpid()}"
@@ -68,11 +68,6 @@ class Two:
 
     def told(self, asked: str) -> Observation:
         return observe(ClusterSource(lambda: reach(self.near, asked), window=WINDOW), WANTED, SignalOptions())
-
-
-def transport(node: Node) -> str:
-    """Where other clusters reach a node."""
-    return str(next(iter(node.ask("GET", "/_nodes/_local/transport")["nodes"].values()))["transport_address"])
 
 
 @pytest.fixture(params=PAIRS)

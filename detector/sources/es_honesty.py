@@ -15,7 +15,11 @@ from detector.sources.es_connection import Flavour
 from detector.sources.es_pattern import cluster_of
 
 _NAMES_SHOWN = 5
-_REMOTE_REMEDY = "look at `GET _remote/info` (is it connected?), and give the role `read` on the indices there too"
+_REMOTE_REMEDY = "look at `GET _remote/info` on the cluster that is asked: is the remote connected, is its transport port open?"
+_REMEDIES = {
+    "index_not_found_exception": "check the part of `source.index` that names it",
+    "security_exception": "grant `read` and `view_index_metadata` on the indices in that cluster too (deploy/elasticsearch/role.json)",
+}
 _LACKING = {
     "skipped": "it was skipped: none of its documents were read",
     "failed": "it failed: none of its documents were read",
@@ -65,8 +69,7 @@ def _cluster_gaps(clusters: dict[str, Any], what: str) -> Iterator[CouldNot]:
 
 def cluster_gap(name: str, lack: str, types: Sequence[str]) -> CouldNot:
     """A cluster that did not answer, or not wholly; the same for every request of a run."""
-    missing = "index_not_found_exception" in types
-    remedy = "check the part of `source.index` that names it" if missing else _REMOTE_REMEDY
+    remedy = next((remedy for kind, remedy in _REMEDIES.items() if kind in types), _REMOTE_REMEDY)
     what = "the documents of the cluster itself" if name == "(local)" else f"the documents of remote cluster {name}"
     return CouldNot(what, f"{lack} ({', '.join(types[:_NAMES_SHOWN])})" if types else lack, remedy)
 

@@ -349,7 +349,7 @@ def current(server: Server) -> Node | None:
     try:
         state = json.loads(_state(server).read_text())
         state.pop("keep")
-        node = Node(**state)
+        node = Node(**{"lacks": "it was started by an older version of this script: end it with `down`", **state})
         node.ask("GET", "/_cluster/health")
     except (OSError, ValueError, KeyError, TypeError):
         return None
