@@ -46,7 +46,8 @@ class Looking:
             lambda: self.report(group), group.rules, self.store, self.audience, self.clock, one_shot=self.one_shot, wait=self.wait, elsewhere=elsewhere
         )
         window = run.report.window
-        if not run.skipped and window is not None and not any(entry.blocking and not entry.what.startswith(PARTIAL) for entry in run.report.could_not):
+        again = any(entry.blocking and not entry.lasting and not entry.what.startswith(PARTIAL) for entry in run.report.could_not)
+        if not run.skipped and window is not None and not again:
             # only now: had we died before the incidents were kept, the next run would have to look as far back as this one
             self.store.keep_fact(f"looked.{group.name}", window.end)
         return run

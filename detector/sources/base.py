@@ -17,12 +17,18 @@ ONLY_LOGS = "name only the logs as the source (a glob such as 'logs/*.jsonl')"  
 
 @dataclass(frozen=True, order=True)
 class CouldNot:
-    """Something that could not be looked at: what, why, and what to do. `blocking`: it makes the exit code 2 when nothing fires."""
+    """Something that could not be looked at: what, why, and what to do.
+
+    Args:
+        blocking: it makes the exit code 2 when nothing fires.
+        lasting: reading again shows no more, so what was read counts as read.
+    """
 
     what: str
     why: str
     remedy: str
     blocking: bool = True
+    lasting: bool = False
 
 
 @dataclass

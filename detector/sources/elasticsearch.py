@@ -94,7 +94,7 @@ class ClusterSource:
         if span is None:
             seen.tally.could_not.append(_nothing(self.cluster.index, None, None))
             return seen
-        view = first_look(self.cluster, self.fields, span, self.options, at_field=at)
+        view = first_look(self.cluster, self.fields, span, self.options, at_field=at, judged=self.window)
         if not view.total:
             seen.tally.could_not.append(_nothing(self.cluster.index, view.newest, span))
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from detector.window import MINUTE, Window
 
 Key = tuple[str | None, ...]
 AIMED_BUCKETS = 40_000  # of one answer: below search.max_buckets (65,535 by default) with room for denser minutes; about 2 MB
-FIRST_MINUTES = 240  # of the first answer, when nothing is known about the labels yet; later ones are as long as fits
+DENSITY_BUCKETS = 500  # steps of a window whose documents are counted to see where they lie
 PAGE_COMBINATIONS = 10_000  # combinations of labels on one page of an answer
 FEWEST_COMBINATIONS = 20
 _TOO_MANY = frozenset({"too_many_buckets_exception", "too_many_buckets"})
@@ -75,25 +75,66 @@ def minutes(
     """
     keys: dict[tuple[Any, ...], int] = {}
     columns: tuple[list[int], list[int], list[int]] = ([], [], [])
-    at, end = window.first_minute, window.end_minute
-    length = end - at if documents and documents <= aim else FIRST_MINUTES
+    whole = [(window.first_minute, window.end_minute, documents)]
+    density = whole if 0 < documents <= aim else _density(cluster, time_field, window, what=what)
+    per_minute = float("inf")  # buckets of a minute, as far as seen
     page = PAGE_COMBINATIONS
-    while at < end:
-        stretch = Window(max(window.start, at * MINUTE), min(window.end, (at + length) * MINUTE))
+    while density:
+        count = _fitting(density, per_minute, aim)
+        first, end = density[0][0], density[count - 1][1]
+        stretch = Window(max(window.start, first * MINUTE), min(window.end, end * MINUTE))
+        before = len(columns[0])
         try:
-            before = len(columns[0])
             for buckets in _pages(cluster, time_field, stretch, group, what=what, page=page):
                 _collect(buckets, keys, columns)
         except ClusterError as error:
-            if not _TOO_MANY.intersection(error.types) or (length == 1 and page <= FEWEST_COMBINATIONS):
+            if not _TOO_MANY.intersection(error.types) or (end - first == 1 and page <= FEWEST_COMBINATIONS):
                 raise
             for column in columns:
                 del column[before:]
-            length, page = (max(1, length // 4), page) if length > 1 else (1, page // 4)
+            if end - first == 1:
+                page //= 4
+            else:
+                density[:count] = _halved(density[:count])
+                aim = max(1, aim // 2)
             continue
-        at += length
-        length = max(1, min(length * aim // max(1, len(columns[0]) - before), 8 * length))
+        seen = max(1.0, (len(columns[0]) - before) / (end - first))
+        per_minute = seen if per_minute == float("inf") else max(per_minute, seen)
+        del density[:count]
     return _cells(keys, columns)
+
+
+def _density(cluster: Cluster, time_field: str, window: Window, *, what: str) -> list[tuple[int, int, int]]:
+    """Where in the window documents lie: (first minute, one past the last, documents) of at most `DENSITY_BUCKETS` steps that have some."""
+    step = -(-(window.end_minute - window.first_minute) // DENSITY_BUCKETS)
+    histogram = {"field": time_field, "fixed_interval": f"{step}m", "min_doc_count": 1, "offset": f"+{window.first_minute % step}m"}
+    body = {"size": 0, "track_total_hits": True, "query": within(time_field, window), "aggs": {"steps": {"date_histogram": histogram}}}
+    answer = cluster.search(body, what=what)
+    found = []
+    for bucket in answer.get("aggregations", {}).get("steps", {}).get("buckets", ()):
+        first = int(bucket["key"]) // MINUTE_MILLIS
+        found.append((max(first, window.first_minute), min(first + step, window.end_minute), int(bucket["doc_count"])))
+    return found
+
+
+def _fitting(density: Sequence[tuple[int, int, int]], per_minute: float, aim: int) -> int:
+    """How many steps, at least one, fit one answer: a step has no more buckets than documents, and no more per minute than were seen (and a quarter)."""
+    room, count = float(aim), 0
+    for first, end, documents in density:
+        room -= min(documents, 1.25 * per_minute * (end - first))
+        if room < 0 and count:
+            break
+        count += 1
+    return count
+
+
+def _halved(density: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """The same steps, each cut in two where it is longer than a minute."""
+    found = []
+    for first, end, documents in density:
+        middle = (first + end) // 2
+        found += [(first, middle, -(-documents // 2)), (middle, end, -(-documents // 2))] if middle > first else [(first, end, documents)]
+    return found
 
 
 def _pages(cluster: Cluster, time_field: str, stretch: Window, group: Mapping[str, FieldInfo], *, what: str, page: int) -> Iterator[list[dict[str, Any]]]:

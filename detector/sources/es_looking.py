@@ -18,6 +18,7 @@ from detector.window import Window
 
 SAMPLE = 200  # documents; 200 agreeing ones leave less than 1.5 % of others unseen (95 %), and rare kinds are looked for by their fields and reasons
 RARE_FIELDS = 64  # fields that no sampled document has, looked up one by one
+MOST_FOUND = 10_000  # index.max_result_window
 _TIME_FIELDS = ("@timestamp", "timestamp", "time", "ts", "start_time", "startTime", "started_at", "created_at")
 SOURCE = {"excludes": list(EXCLUDED)}
 
@@ -150,7 +151,13 @@ def second_look(cluster: Cluster, view: View, window: Window, options: ReadingOp
     return limits
 
 
-def found_again(cluster: Cluster, ids: Sequence[str], query: Query) -> set[str]:
-    """Which of some documents a query finds: the test of a candidate query on documents whose verdict is known. Raises ClusterError."""
-    body = {"size": len(ids), "track_total_hits": False, "_source": False, "query": all_of({"ids": {"values": list(ids)}}, any_of(query))}
-    return {str(hit["_id"]) for hit in cluster.search(body, what="the test of the candidate queries")["hits"]["hits"]}
+def found_again(cluster: Cluster, known: Sequence[tuple[str, str]], query: Query) -> set[tuple[str, str]]:
+    """Which of some documents, by index and id, a query finds: the test of a candidate query on documents whose verdict is known. Raises ClusterError."""
+    ids, indices = sorted({doc_id for _, doc_id in known}), sorted({index for index, _ in known})
+    body = {
+        "size": min(len(ids) * len(indices), MOST_FOUND),  # ids may be counted up in each index anew
+        "track_total_hits": False,
+        "_source": False,
+        "query": all_of({"ids": {"values": ids}}, any_of(query)),
+    }
+    return {(str(hit["_index"]), str(hit["_id"])) for hit in cluster.search(body, what="the test of the candidate queries")["hits"]["hits"]}

@@ -24,7 +24,7 @@ Hit = dict[str, Any]
 # What engines write for machines only; it can be many times the text. Everything else may be needed to read a document's format.
 EXCLUDED = ("*logprobs", "*token_ids", "*output_ids", "*input_ids", "*.embedding", "*.embeddings", "*prompt_embeds", "*routed_experts")
 PAGE_BYTES = 8 << 20  # one page of answers in memory, on both sides
-SMALLEST_PAGE, LARGEST_PAGE = 50, 2000
+SMALLEST_PAGE, LARGEST_PAGE = 50, 4000
 FIRST_PAGE = 500  # small, so that there is something to work on while the next one is fetched
 _EXPIRED = frozenset({"search_context_missing_exception", "point_in_time_not_found_exception"})
 _NO_TIME = (1 << 63) - 1  # sort value of documents without a time

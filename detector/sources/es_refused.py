@@ -65,9 +65,9 @@ class Store:
         why = f"refused at indexing{named}, so only the failure store of {self.shown} holds them"
         remedy = _REMEDY.format(store=f"{self.streams[0]}::failures")
         if self.inside:
-            yield CouldNot(f"{_documents(self.inside)} of the window", why, remedy)
+            yield CouldNot(f"{_documents(self.inside)} of the window", why, remedy, lasting=True)
         if self.before:
-            yield CouldNot(f"{_documents(self.before)} of the time before the window, the baseline", why, remedy, blocking=False)
+            yield CouldNot(f"{_documents(self.before)} of the time before the window, the baseline", why, remedy, blocking=False, lasting=True)
 
 
 def _documents(count: int) -> str:

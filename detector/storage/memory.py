@@ -64,7 +64,7 @@ class LedgerMemory:
         stretches = source.stretches(span)
         seen = source.observe(wanted, options)
         # a sample is kept as what it is (fewer requests that show a signal): reading it again at every run would never end
-        complete = not any(entry.blocking for entry in seen.tally.could_not)
+        complete = not any(entry.blocking and not entry.lasting for entry in seen.tally.could_not)
         read = {minute for stretch in stretches for minute in range(stretch.first_minute, stretch.end_minute)}
         if complete:
             before = min(settles(stretches, now, self.lag) ^ read, default=span.end_minute)
