@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ from detector.signals.base import SignalOptions, signals
 from detector.sources import es_refused
 from detector.sources.base import CouldNot
 from detector.sources.elasticsearch import ClusterSource
-from detector.sources.es_refused import Store, data_streams, failure_store
+from detector.sources.es_refused import Store as FailureStore
+from detector.sources.es_refused import data_streams, failure_store
+from detector.storage.memory import LedgerMemory
+from detector.storage.store import Store
 from detector.window import Window
 from tests import fault_proxy as faults
 from tests.conftest import complete
@@ -113,13 +117,32 @@ def test_which_are_of_the_window(streaming: Node, now: float) -> None:
     store = failure_store(cluster, indices, "@timestamp", Window(start - 3 * HOUR, window.end), window)
     assert store is not None
     assert (store.inside, store.before) == (2, 1)
-    assert told  # what `judged` separates is told as one where it is not given
+    assert told == {"2 documents of the window": True, "1 document of the time before the window, the baseline": False}
     every = failure_store(cluster, indices, "@timestamp", None, None)
     assert every is not None
     assert every.inside == 7
     recent = failure_store(cluster, indices, "@timestamp", Window(now - 60, now + 60), None)
     assert recent is not None
     assert recent.inside == 1
+
+
+def test_refused_documents_are_said_and_what_was_read_is_kept(streaming: Node, now: float, tmp_path: Path) -> None:
+    """They block the judgement as long as they are of the window; the minutes beside them need not be read again for that."""
+    name = stream(streaming, "stream-kept")
+    window = Window(now // 60 * 60 - HOUR, now // 60 * 60)
+    rows = sound(120, window.start, HOUR - 60)
+    assert set(add(streaming, name, rows)) == {"created"}
+    assert add(streaming, name, [_bad(window.start + 600)]) == ["stored"]
+    with closing(Store(f"sqlite:///{tmp_path}/state.db")) as store:
+        memory = LedgerMemory(store, name, 120.0)
+        counts = []
+        for _ in range(2):
+            source = ClusterSource(lambda: reach(streaming, name), window=window)
+            seen = memory.observe(source, window, WANTED, SignalOptions(), window.end + 300)
+            assert seen is not None
+            assert [entry.what for entry in seen.tally.could_not if entry.blocking] == ["1 document of the window"]
+            counts.append((len(source.settled), seen.tally.requests))
+    assert counts == [(0, len(rows)), (60, len(rows))]
 
 
 def test_more_than_are_looked_at(streaming: Node, now: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,7 +226,7 @@ def test_names_of_backing_indices() -> None:
 
 
 def test_what_a_store_says() -> None:
-    store = Store(("a", "b", "c", "d"), inside=1, before=2, types=["document_parsing_exception"])
+    store = FailureStore(("a", "b", "c", "d"), inside=1, before=2, types=["document_parsing_exception"])
     told = list(store.could_not())
     assert [(entry.what, entry.blocking) for entry in told] == [
         ("1 document of the window", True),
