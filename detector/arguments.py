@@ -41,6 +41,17 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
+def positive(text: str) -> int:
+    """A whole number from 1 on, as an option's type."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is no whole number from 1 on")
+    return number
+
+
 def add_config(parser: argparse.ArgumentParser) -> None:
     """`--config`."""
     parser.add_argument("--config", metavar="FILE", help="configuration (default: ./detector.yml if there is one)")

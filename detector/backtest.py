@@ -52,16 +52,19 @@ def bin_minutes(rules: Sequence[Rule], every: int) -> int:
     return math.gcd(every, DAY, *grains)
 
 
-def backtest(ledger: Ledger, rules: Sequence[Rule], start: int, end: int, every: int) -> Backtest:
-    """Evaluate every rule each `every` minutes in `(start, end]`, at multiples of `every` since 1970 UTC (so at midnight, where `every` divides a day)."""
+def backtest(ledger: Ledger, rules: Sequence[Rule], start: int, end: int, every: int, *, all_subtypes: bool = False) -> Backtest:
+    """Evaluate every rule each `every` minutes in `(start, end]`, at multiples of `every` since 1970 UTC (so at midnight, where `every` divides a day).
+
+    `all_subtypes`: every subtype was counted, so one without counts did not occur (a log; a table may have left it out).
+    """
     alarms: list[Alarm] = []
     could_not: list[CouldNot] = []
     judged = 0
     last = end // every * every
-    counted = set(ledger.signals)
+    counted = {*ledger.signals, *ledger.subtypes}
     without: dict[str, list[str]] = {}
     for rule in rules:
-        absent = _absent(rule, counted)
+        absent = _absent(rule, counted, all_subtypes=all_subtypes)
         if absent:
             without.setdefault(absent, []).append(rule.id)
         if absent or last <= start:
@@ -88,11 +91,11 @@ def backtest(ledger: Ledger, rules: Sequence[Rule], start: int, end: int, every:
     return Backtest(tuple(alarms), tuple(could_not), judged * every / DAY)
 
 
-def _absent(rule: Rule, counted: set[str]) -> str | None:
+def _absent(rule: Rule, counted: set[str], *, all_subtypes: bool) -> str | None:
     """What the rule needs and the counts do not have: its signal, or every one of its subtypes."""
     if rule.signal not in counted:
         return rule.signal
-    subtypes = [f"{rule.signal}{SUBTYPE_MARK}{subtype}" for subtype in rule.subtypes]
+    subtypes = [] if all_subtypes else [f"{rule.signal}{SUBTYPE_MARK}{subtype}" for subtype in rule.subtypes]
     return " or ".join(subtypes) if subtypes and not counted.intersection(subtypes) else None
 
 

@@ -121,6 +121,11 @@ class Ledger:
         """Names of the signals that this ledger has counted."""
         return tuple(sorted({part for name in self._signals if SUBTYPE_MARK not in name for part in name.split(SHARED_MARK)}))
 
+    @property
+    def subtypes(self) -> tuple[str, ...]:
+        """Names of the subtypes that it has counted, as `signal/subtype`."""
+        return tuple(sorted(name for name in self._signals if SUBTYPE_MARK in name))
+
     def span(self) -> tuple[int, int] | None:
         """First minute and one past the last minute with a row, or None when empty."""
         minutes = self._compacted()[0]

@@ -95,9 +95,11 @@ def _checked_columns(path: Path, names: Sequence[str]) -> tuple[str, ...]:
     """Names of columns that are not used. Raises SourceError when one that is needed is missing or stands twice."""
     missing = [name for name in REQUIRED if name not in names]
     if missing:
+        # a log that was named by mistake begins with text of an answer, not with a header: only words of a header are repeated
+        has = ", ".join(name[:40] for name in names[:20]) if any(name.lower() in (*REQUIRED, *SERIES_LABELS) for name in names) else "none of them"
         raise SourceError(
-            f"{path}: column {', '.join(missing)}: missing; the table has {', '.join(names) or 'none'}. Needed: {', '.join(REQUIRED)}; "
-            f"labels, where known: {', '.join(SERIES_LABELS)}. Rename the columns"
+            f"{path}: column {', '.join(missing)}: missing; the table has {has}. Needed: {', '.join(REQUIRED)}; "
+            f"labels, where known: {', '.join(SERIES_LABELS)}. Rename the columns; a log is given with --source"
         )
     twice = [name for name in (*REQUIRED, *SERIES_LABELS) if names.count(name) > 1]
     if twice:

@@ -18,6 +18,7 @@ from typing import Protocol
 
 from detector.judgement import judge
 from detector.observation import UNTIMED, Observation, observe
+from detector.render.numbers import several
 from detector.report import Report, could_not_look, source_notes
 from detector.rules import Rule
 from detector.signals.base import Signal, SignalOptions, signals
@@ -69,12 +70,15 @@ def check(
     named = {rule.signal for rule in rules}
     wanted = {name: signal for name, signal in signals().items() if name in named}
     remembered = None
+    asked = Window(span.start, span.end) if span.start is not None and span.end is not None else None
     if memory is not None and len(partitions) == 1:
-        named_window = Window(span.start, span.end) if span.start is not None and span.end is not None else None
-        remembered = memory.observe(partitions[0], named_window, wanted, options, now)
+        remembered = memory.observe(partitions[0], asked, wanted, options, now)
     seen = remembered if remembered is not None else observe_all(partitions, wanted, options)
     window, notes, could_not = place(seen, _own_window(partitions, span), now)
     notes = (*notes, *source_notes(seen.tally, wanted))
+    if window is None and memory is not None and asked is not None:  # nothing in what rules look at: an old log, or none yet
+        silent = _silence(seen, asked)
+        return Report(asked, seen.tally, (), (*could_not_look(seen, rules, why_empty_is_told=bool(silent)), *silent, *could_not), notes)
     if window is None:
         return Report(None, seen.tally, (), (*could_not_look(seen, rules), *could_not), notes)
     if memory is not None:
@@ -175,12 +179,14 @@ def place(seen: Observation, span: Span, now: float) -> tuple[Window | None, tup
         notes.append(f"the log begins at {iso(int(timed[0]) * MINUTE)[:16].replace('T', ' ')} UTC, after the window's start")
     if untimed and span.since is None and span.start is None:
         seen.ledger.move(UNTIMED, window.end_minute - 1)
-        notes.append(f"{untimed:,} requests bear no time; they are counted in the last minute")
+        notes.append(f"requests that bear no time: {untimed:,}; they are counted in the last minute")
     elif untimed:
         could_not.append(
-            CouldNot(f"{untimed:,} requests without a time", "they can't be placed inside or outside the window", "map `timestamp`, or judge with --all")
+            CouldNot(
+                f"{several(untimed, 'request')} without a time", "they can't be placed inside or outside the window", "map `timestamp`, or judge with --all"
+            )
         )
     if ahead and window.end_minute <= newest + 1:
         why = f"they bear a time after {iso(round(now))[:16].replace('T', ' ')} UTC, ahead of this machine's clock"
-        could_not.append(CouldNot(f"{ahead:,} requests from the future", why, "set the clocks, or name the window with --from and --to"))
+        could_not.append(CouldNot(f"{several(ahead, 'request')} from the future", why, "set the clocks, or name the window with --from and --to"))
     return window, tuple(notes), tuple(could_not)

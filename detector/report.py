@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from detector.errors import SourceError
 from detector.findings import Finding
 from detector.observation import Observation
+from detector.render.numbers import several
 from detector.rules import Rule
 from detector.signals.base import signals
 from detector.sources.base import ONLY_LOGS, CouldNot, Tally
@@ -53,21 +54,26 @@ def source_notes(tally: Tally, wanted: Collection[str]) -> tuple[str, ...]:
         parts = [f"off: {', '.join(off)}"] if off else []
         parts += [f"inferred: {', '.join(inferred)}"] if inferred else []
         parts += [f"it does not show {', '.join(fmt.blind[:3])}"] if fmt.blind else []
-        notes.append(f"{count:,} documents read as {fmt.name}: {'; '.join(parts)} (detector formats list)")
+        notes.append(f"{several(count, 'document')} read as {fmt.name}: {'; '.join(parts)} (detector formats list)")
     return tuple(notes)
 
 
-def could_not_look(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:
+def could_not_look(seen: Observation, rules: Sequence[Rule], *, why_empty_is_told: bool = False) -> list[CouldNot]:
     """What the reading itself could not see: nothing at all, unreadable lines, and signals that no record can show."""
     entries = list(seen.tally.could_not)
     tally = seen.tally
-    if not tally.records:
-        read = f"{tally.documents:,} documents were read, none is an answer" if tally.documents else "the log is empty"
+    if not tally.records and not why_empty_is_told:
+        empty = "nothing in it could be read" if any(entry.blocking for entry in entries) else "the log is empty"
+        documents = "1 document was" if tally.documents == 1 else f"{tally.documents:,} documents were"
+        read = f"{documents} read, none is an answer" if tally.documents else empty
         entries.append(CouldNot("the log", read, "point --source at a request log; `detector formats detect PATH` tells what a file is"))
     for reason, count in sorted(tally.unreadable.items()):
         places = ", ".join(tally.places.get(reason, []))
-        what = f"{count:,} unreadable {'line' if count == 1 else 'lines'}"
-        entries.append(CouldNot(what, f"{reason} ({places})", f"mend or remove them; where they are of no log, {ONLY_LOGS}; the rest was read"))
+        entries.append(
+            CouldNot(
+                several(count, "unreadable line"), f"{reason} ({places})", f"mend or remove them; where they are of no log, {ONLY_LOGS}; the rest was read"
+            )
+        )
     for name in sorted({rule.signal for rule in rules}):
         signal = signals().get(name)
         if signal is not None and tally.requests and seen.invisible.get(name, 0) >= tally.requests:

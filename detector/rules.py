@@ -6,6 +6,7 @@ It must not compute anything.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -17,6 +18,7 @@ from detector.rule_case import Case
 from detector.strict_model import Minutes, MinutesOrZero, Strict, faults
 from detector.yaml_file import YamlFile, read
 
+_ID = re.compile(r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$")
 SHIPPED = "shipped"  # in a list of rule files and folders: those that ship with detector
 
 Severity = Literal["info", "warning", "critical"]
@@ -28,7 +30,7 @@ class Rule(Strict):
 
     model_config = ConfigDict(title="detector rule")
 
-    id: str = Field(pattern=r"^[a-z][a-z0-9]*(_[a-z0-9]+)*$", exclude=True)
+    id: str = Field(pattern=_ID.pattern, exclude=True)
     """The file's stem."""
     title: str = Field(min_length=10, max_length=90)
     """What happened, in one line for a person: the symptom, not the guessed cause."""
@@ -166,6 +168,9 @@ def rule_of(file: YamlFile, rule_id: str) -> tuple[Rule | None, list[Fault]]:
     if "id" in data:
         found.append(file.fault(("id",), "a rule has no id field: its file name is its id"))
         del data["id"]
+    if not _ID.fullmatch(rule_id):
+        found.append(file.fault(("id",), f"the file's name is the rule's id, and '{rule_id}' can't be one: use a to z, digits and _, such as my_symptom.yml"))
+        rule_id = "unnamed"
     try:
         return Rule.model_validate({**data, "id": rule_id}), found
     except ValidationError as error:
@@ -176,7 +181,7 @@ def _files(paths: Sequence[Path], found: list[Fault]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(entry for entry in path.iterdir() if entry.suffix in {".yml", ".yaml"} and entry.is_file())
+            inside = sorted(entry for entry in path.iterdir() if entry.suffix.lower() in {".yml", ".yaml"} and entry.is_file())
             if not inside:
                 found.append(Fault(str(path), 1, "(folder)", "holds no rule (*.yml)"))
             files += inside

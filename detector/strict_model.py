@@ -59,8 +59,12 @@ MinutesOrZero = Annotated[int, BeforeValidator(_in_minutes(duration)), DURATION]
 def faults(error: ValidationError, model: type[BaseModel], file: YamlFile, at: Loc = ()) -> list[Fault]:
     """All complaints of one validation as faults of `file`; `at` is where the validated value stands in it."""
     found = []
-    for entry in error.errors(include_url=False, include_input=True):
+    entries = error.errors(include_url=False, include_input=True)
+    places = [entry["loc"] for entry in entries]
+    for entry in entries:
         loc: Loc = entry["loc"]
+        if entry["type"] == "too_short" and any(place[: len(loc)] == loc and place != loc for place in places):
+            continue  # too few because what stands there can't be used, which is told
         loc = _without_branches(loc, file, at)
         found.append(file.fault((*at, *loc), _reason(entry, model, loc)))
     return found
@@ -94,6 +98,8 @@ def _reason(entry: Any, model: type[BaseModel], loc: Loc) -> str:
         return f"must be {context['expected']}" + _got(entry["input"]) + (f"; did you mean '{near[0]}'?" if near else "")
     if kind == "value_error":
         return str(context["error"])
+    if kind == "too_short":
+        return f"is empty: it needs at least {context['min_length']}" + (" entry" if context["min_length"] == 1 else " entries")
     if kind in {"model_type", "dict_type", "tuple_type", "list_type"}:  # what stands there instead may be a secret: its kind will do
         return f"must be {'a list' if kind in {'tuple_type', 'list_type'} else 'a mapping'}, got {_kind(entry['input'])}"
     message = str(entry["msg"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from detector.errors import SourceError
 
 _ROWS = 1 << 19  # rows of Parquet read at once: about 100 MB of ledger rows with all labels
 _BYTES = 1 << 24  # of CSV
+_COLUMNS = re.compile(r"(?:(Row #\d+): )?Expected (\d+) columns, got (\d+)")
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def open_table(path: Path) -> Iterator[TableFile]:
         else:
             yield _csv(path)
     except pa.ArrowException as error:
-        raise SourceError(f"{path}: is not a readable Parquet or CSV table ({_first_line(error)})") from None
+        raise SourceError(f"{path}: is not a readable Parquet or CSV table ({_said(error)})") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"{path}: can't be read ({_first_line(error)})") from None
 
@@ -84,6 +86,12 @@ def _pieces(batches: Any) -> Iterator[Any]:
 
     for batch in batches:
         yield pa.Table.from_batches([batch])
+
+
+def _said(error: Exception) -> str:
+    """What Arrow complains of, without the cells that it quotes: a log may have been named by mistake, with text of answers in it."""
+    found = _COLUMNS.search(str(error))
+    return f"{found[1] or 'a row'} has {found[3]} cells instead of {found[2]}" if found else type(error).__name__
 
 
 def _first_line(error: BaseException) -> str:

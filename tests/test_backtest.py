@@ -108,6 +108,18 @@ class TestBacktest:
         assert entry.what == "rule tested: 2 of 2 series"
         assert entry.blocking
 
+    def test_a_rule_on_subtypes_is_judged_by_their_counts(self) -> None:
+        ledger, minutes = Ledger(), np.arange(START, START + 2 * DAY)
+        late = (minutes >= START + DAY).astype(np.int64)
+        series = [("chat",) + (None,) * (len(SERIES_LABELS) - 1)] * len(minutes)
+        ledger.add(minutes, series, "length_cutoff", np.full(len(minutes), 10), late)
+        tested = rule(detector="hits", threshold=3.0, subtypes=("answer_cut",), window_minutes=360, min_requests=0)
+        assert not backtest(ledger, [tested], START, START + 2 * DAY, 10).alarms  # a table that counts no subtypes says nothing of them
+        assert not backtest(ledger, [tested], START, START + 2 * DAY, 10, all_subtypes=True).could_not  # a log without them had none
+        ledger.add(minutes, series, "length_cutoff/answer_cut", np.zeros(len(minutes), np.int64), late)
+        (alarm,) = backtest(ledger, [tested], START, START + 2 * DAY, 10).alarms
+        assert START + DAY < alarm.fired_at <= START + DAY + 10
+
 
 class TestCommand:
     def run(self, capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -155,6 +167,19 @@ class TestCommand:
         assert again[:2] == (code, out)  # three rows of quiet minutes change no alarm
         said = f"3 rows repeat the minute, signal and labels of an earlier row (first: row {len(lines)}); their counts were added up"
         assert again[2].startswith(f"detector: {tmp_path}/twice.csv: {said}; ")
+
+    @pytest.mark.parametrize("name", ["log.jsonl", "log.csv", "headed.csv"])
+    def test_a_log_that_was_named_by_mistake_is_not_quoted(self, name: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+        text = {
+            "log.jsonl": '{"request": {"messages": [{"content": "my secret, and another secret"}]}}\n',
+            "log.csv": "2026-11-29T13:30:00Z,my secret,another secret\n",
+            "headed.csv": "minute,signal,requests,flagged\n1,length_cutoff,9,1,my secret,another secret\n",
+        }
+        (tmp_path / name).write_text(text[name])
+        code, out, err = self.run(capsys, "--ledger", str(tmp_path / name))
+        assert (code, out) == (2, "")
+        assert "secret" not in err
+        assert ("has 6 cells instead of 4" if name == "headed.csv" else "a log is given with --source") in err
 
     def test_labels_can_not_steer_the_terminal(self, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         path = parquet(tmp_path / "t.parquet", table(deployment=["\x1b[31mred\n" if name == "chat" else name for name in table()["deployment"]]))

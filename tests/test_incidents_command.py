@@ -62,6 +62,23 @@ def test_list_shows_open_ones_worst_first(call: Call) -> None:
     assert "old" in call("list", "--all")[1]
 
 
+def test_list_says_who_is_snoozed(call: Call) -> None:
+    known = ids(call)
+    call("snooze", known["voice"], "--for", "2h", "--by", "kim")
+    (line,) = [line for line in call("list")[1].splitlines() if known["voice"] in line]
+    assert "snoozed until" in line
+    assert call("list")[1].count("snoozed") == 1
+
+
+@pytest.mark.parametrize("arguments", [("show", "nope", "--format", "json"), ("ack", "nope"), ("unsilence", "77")])
+def test_what_is_not_there_is_told_on_stderr(store: Store, arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whoever reads JSON from stdout must not find a sentence there."""
+    assert main(["incidents", *arguments]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("detector: there is no ")
+
+
 def test_ids_hold_no_names_and_are_stable(call: Call) -> None:
     """Sixteen hexadecimal digits; the same after another finding of the same kind."""
     assert ids(call)["chat"] == fired(finding(T0 + 999, flagged=77)).id
@@ -138,7 +155,7 @@ def test_outbox_shows_what_waits_and_drops_it(call: Call, store: Store) -> None:
     """For a receiver that is configured no more."""
     assert "pagerduty  fired" in call("outbox")[1]
     assert json.loads(call("outbox", "--format", "json")[1])[0]["receiver"] == "pagerduty"
-    assert "1 messages" in call("outbox", "--drop", "pagerduty", "--by", "kim")[1]
+    assert "1 message for pagerduty dropped" in call("outbox", "--drop", "pagerduty", "--by", "kim")[1]
     assert "nothing waits" in call("outbox")[1]
     assert store.audited("pagerduty")[0][1:3] == ("kim", "drop")
     store.close()

@@ -157,10 +157,22 @@ def test_the_file_may_stand_elsewhere(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(_records(tmp_path / "conf" / "detector.yml")) == 9
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:9", "http://user:word@127.0.0.1:9/llm-*"])
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9", "http://user:word@127.0.0.1:9/llm-*", "http://[::1", "http://127.0.0.1:99999/llm", "https://", "https:///llm-*"]
+)
 def test_addresses_that_cant_be_used(address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert _init(address, tmp_path / "detector.yml") == (2, "")
-    assert "word" not in capsys.readouterr().err.replace("PASSWORD", "").replace("password", "")
+    said = capsys.readouterr().err
+    assert "word" not in said.replace("PASSWORD", "").replace("password", "")
+    assert "a fault of detector itself" not in said
+
+
+def test_a_file_in_which_nothing_is_found_promises_no_mapping(tmp_path: Path) -> None:
+    _write(tmp_path, ["a line of some other program"])
+    code, text = _init(str(tmp_path / "llm.log"), tmp_path / "detector.yml")
+    assert code == 2
+    assert "nor could a mapping be guessed" in text
+    assert "mapping below" not in text
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
         end = -(-span[1] // every) * every if end is None else end
     if span is not None and end <= start:
         raise ConfigError(f"nothing to evaluate: it would run from {iso(start * MINUTE)} to {iso(end * MINUTE)}; --from must be before --to")
-    result = backtest(ledger, rules, start, end, every)
+    result = backtest(ledger, rules, start, end, every, all_subtypes=args.ledger is None)
     could_not = [*warnings, *result.could_not]
     for line in replacements(settings, args.rules):
         print(f"detector: {line}", file=sys.stderr)
@@ -90,9 +90,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _counted(args: argparse.Namespace, rules: Sequence[Rule], step: int) -> tuple[Ledger, list[CouldNot]]:
     """The counts to judge, from a table or by observing a log, and what could not be counted."""
+    from detector.errors import ConfigError
     from detector.sources.base import CouldNot
 
     if args.ledger is not None:
+        if not args.ledger.strip():
+            raise ConfigError("--ledger is empty: name a table (is a variable unset?)")
         from detector.ledger_table import read_table
 
         table = read_table(args.ledger, step)

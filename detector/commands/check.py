@@ -111,6 +111,8 @@ def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
     from detector.pipeline import check
     from detector.rule_choice import replacements
     from detector.sources.choice import open_source
+    from detector.sources.files import Files
+    from detector.sources.opening import is_stream
     from detector.window import minutes
 
     now = time.time()
@@ -119,6 +121,9 @@ def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
     report = check(sources, rules, settings.signals.options(), span, now, every)
     report = replace(report, notes=(*replacements(settings, args.rules), *report.notes))
     if not args.show_content or not report.findings:
+        return report
+    if any(is_stream(path) for source in sources if isinstance(source, Files) for path in source.paths):
+        print("detector: --show-content reads the log a second time, which standard input and pipes don't allow: save it to a file", file=sys.stderr)
         return report
     again = open_source(settings, args.source, jobs=1, format_of=args.format_of, span=span, rules=rules, now=now)
     return replace(report, findings=with_excerpts(report.findings, read_answers(again, wanted_ids(report.findings))))

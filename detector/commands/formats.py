@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from detector.arguments import add_config, add_format, add_format_of
+from detector.arguments import add_config, add_format, add_format_of, positive
 
 if TYPE_CHECKING:
     from detector.formats.base import Document, Format
@@ -44,7 +44,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     detecting.add_argument("paths", nargs="+", metavar="PATH", help="log files, folders, globs, or - for standard input")
     detecting.add_argument("--format", choices=("text", "jsonl"), default="text", help="a summary, or one line per document (default: %(default)s)")
-    detecting.add_argument("--documents", type=int, default=100_000, metavar="N", help="look at no more than N documents of each file (default: %(default)s)")
+    detecting.add_argument("--documents", type=positive, default=100_000, metavar="N", help="look at no more than N documents of each (default: %(default)s)")
     detecting.set_defaults(run=_detect)
 
     reading = actions.add_parser(
@@ -142,10 +142,10 @@ def _raw(path: str) -> Iterator[Document]:
     from detector.formats.wrapping_lines import raw_documents
     from detector.sources.base import Tally
     from detector.sources.lines import Fault, texts
-    from detector.sources.opening import STDIN, Blocks, sniff
+    from detector.sources.opening import Blocks, is_stream, sniff
     from detector.sources.parquet import rows
 
-    if path != STDIN and sniff(path) == "parquet":
+    if not is_stream(path) and sniff(path) == "parquet":
         return rows(path, Tally())
     return raw_documents(("" if isinstance(line, Fault) else line for line in texts(Blocks(path))), path)
 
@@ -231,10 +231,12 @@ def utc(seconds: float) -> str | None:
 
 def _report(tally: Tally, records: int) -> None:
     """What was read, and how many lines were not, with reasons and the first places."""
+    from detector.render.numbers import several
+
     formats = ", ".join(f"{name} {count}" for name, count in tally.formats.most_common())
-    print(f"{records} records{f' ({formats})' if formats else ''}", file=sys.stderr)
+    print(f"{several(records, 'record')}{f' ({formats})' if formats else ''}", file=sys.stderr)
     unreadable, ignored = sum(tally.unreadable.values()), sum(tally.ignored.values())
-    print(f"{unreadable + ignored} lines gave no record: {unreadable} unreadable, {ignored} no answer", file=sys.stderr)
+    print(f"{several(unreadable + ignored, 'line')} gave no record: {unreadable} unreadable, {ignored} no answer", file=sys.stderr)
     for word, counts in (("unreadable", tally.unreadable), ("no answer", tally.ignored)):
         for reason, count in counts.most_common():
             print(f"    {word}: {count} {reason} ({', '.join(tally.places.get(reason, [])[:5])})", file=sys.stderr)

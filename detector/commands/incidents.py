@@ -6,6 +6,7 @@ import argparse
 import getpass
 import json
 import os
+import sys
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
@@ -22,20 +23,24 @@ OK, NOTHING = 0, 1
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `incidents` and its verbs."""
     parser = commands.add_parser(
-        "incidents", help="what is open, and what to do about it", description="Look at incidents, take them, or keep them quiet for a time."
+        "incidents",
+        help="what is open, and what to do about it",
+        description="Look at incidents, take them, or keep them quiet for a time.",
+        epilog="Exit codes: 0 shown or done, 1 there is no such incident or silence, 2 the store or the configuration can't be used.",
     )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
 
-    def verb(name: str, text: str, run: Any) -> argparse.ArgumentParser:
+    def verb(name: str, text: str, run: Any, *, shows: bool = False) -> argparse.ArgumentParser:
         sub = verbs.add_parser(name, help=text, description=f"{text[:1].upper()}{text[1:]}.")
         add_config(sub)
-        add_format(sub, "text", "json")
+        if shows:
+            add_format(sub, "text", "json")
         sub.set_defaults(run=run)
         return sub
 
-    listing = verb("list", "open incidents, worst first", _list)
+    listing = verb("list", "open incidents, worst first", _list, shows=True)
     listing.add_argument("--all", action="store_true", help="resolved ones too")
-    verb("show", "one incident with its history", _show).add_argument("id", metavar="ID")
+    verb("show", "one incident with its history", _show, shows=True).add_argument("id", metavar="ID")
     for name, text, run in (("ack", "take an incident: its reminders stop", _ack), ("resolve", "declare an incident over", _resolve)):
         sub = verb(name, text, run)
         sub.add_argument("id", metavar="ID")
@@ -53,8 +58,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     unsilence = verb("unsilence", "end a silence now", _unsilence)
     unsilence.add_argument("number", type=int, metavar="NUMBER")
     unsilence.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
-    verb("silences", "silences that are in force or to come", _silences)
-    outbox = verb("outbox", "messages that wait to be delivered, and why", _outbox)
+    verb("silences", "silences that are in force or to come", _silences, shows=True)
+    outbox = verb("outbox", "messages that wait to be delivered, and why", _outbox, shows=True)
     outbox.add_argument("--drop", metavar="RECEIVER", help="give up what waits for a receiver (one that is configured no more)")
     outbox.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
 
@@ -78,12 +83,15 @@ def _list(args: argparse.Namespace) -> int:
 
     with _open(args) as store:
         found = store.incidents(only_open=not args.all)
+    now = time.time()
     found.sort(key=lambda incident: (not incident.open, -SEVERITIES.index(incident.severity), -incident.since))
     if args.format == "json":
         print(json.dumps([_data(incident) for incident in found], ensure_ascii=False, indent=1))
         return OK
     for incident in found:
         taken = f", taken by {plain(incident.acked_by, 40)}" if incident.acked_by else ""
+        if incident.open and incident.snoozed_until is not None and incident.snoozed_until > now:
+            taken += f", snoozed until {clock(incident.snoozed_until)} UTC"
         where = plain(incident.deployment or "all", 60)
         print(f"{incident.id}  {incident.severity.upper():8}  {incident.state}{taken}  {where}  since {clock(incident.since)} UTC")
         if incident.findings:
@@ -95,19 +103,19 @@ def _list(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace) -> int:
     from detector.render.inert import plain
-    from detector.render.numbers import clock, rate_line
+    from detector.render.numbers import clock, rate_line, several
 
     with _open(args) as store:
         found = next((incident for incident in store.incidents() if incident.id == args.id), None)
         if found is None:
-            return _unknown(args.id)
+            return _unknown(args.id, "incident")
         audited = store.audited(found.id)
     if args.format == "json":
         print(json.dumps(_data(found), ensure_ascii=False, indent=1))
         return OK
     print(f"{found.id}  {found.severity.upper()}  {found.state}  {plain(found.deployment or 'all', 60)}")
     print(f"  {found.title}")
-    print(f"  since {clock(found.since)} UTC, last seen firing {clock(found.active_at)} UTC, opened {found.opened} times")
+    print(f"  since {clock(found.since)} UTC, last seen firing {clock(found.active_at)} UTC, opened {several(found.opened, 'time')}")
     if found.blind_since is not None:
         print(f"  could not be looked at since {clock(found.blind_since)} UTC: {plain(found.blind_why, 300)}")
     for finding in found.findings:
@@ -169,7 +177,7 @@ def _unsilence(args: argparse.Namespace) -> int:
     with _open(args) as store:
         ended = store.expire_silence(args.number, _who(args), time.time())
     if not ended:
-        print(f"there is no silence {args.number} in force (detector incidents silences)")
+        print(f"detector: there is no silence {args.number} in force (detector incidents silences)", file=sys.stderr)
         return NOTHING
     print(f"silence {args.number} has ended")
     return OK
@@ -195,11 +203,11 @@ def _silences(args: argparse.Namespace) -> int:
 
 def _outbox(args: argparse.Namespace) -> int:
     from detector.render.inert import plain
-    from detector.render.numbers import clock
+    from detector.render.numbers import clock, several
 
     with _open(args) as store:
         if args.drop:
-            print(f"{store.drop(args.drop, _who(args), time.time())} messages for {plain(args.drop)} dropped")
+            print(f"{several(store.drop(args.drop, _who(args), time.time()), 'message')} for {plain(args.drop)} dropped")
             return OK
         found = store.waiting()
     if args.format == "json":
@@ -218,10 +226,10 @@ def _who(args: argparse.Namespace) -> str:
     return args.by or getpass.getuser()
 
 
-def _unknown(identifier: str) -> int:
+def _unknown(identifier: str, kind: str = "open incident") -> int:
     from detector.render.inert import plain
 
-    print(f"there is no such open incident: {plain(identifier, 60)} (detector incidents list)")
+    print(f"detector: there is no such {kind}: {plain(identifier, 60)} (detector incidents list --all)", file=sys.stderr)
     return NOTHING
 
 

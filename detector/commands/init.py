@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
-import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from detector.discovery.draft import Place
@@ -68,21 +66,16 @@ def _look(args: argparse.Namespace, target: Path | None) -> tuple[Place, Sample]
     from detector.discovery.sample import sample_cluster, sample_files
     from detector.errors import ConfigError
     from detector.secrets import load_secrets
+    from detector.sources.choice import cluster_address, is_address
 
-    if not re.match(r"https?://", args.log[0], re.IGNORECASE):
+    if not is_address(args.log[0]):
         if args.index:
             raise ConfigError("--index belongs to the address of a cluster, not to files")
         sample, _ = sample_files(args.log)
         return Place(paths=tuple(_as_written(path, target) for path in args.log)), sample
     if len(args.log) > 1:
         raise ConfigError("one address at a time: a source is one cluster")
-    parts = urlsplit(args.log[0])
-    if parts.username or parts.password:
-        raise ConfigError("the address must hold no password: set DETECTOR_ES_USERNAME and DETECTOR_ES_PASSWORD, or DETECTOR_ES_API_KEY")
-    index = args.index or parts.path.strip("/")
-    if not index:
-        raise ConfigError(f"which indices hold the log? Write {parts.scheme}://{parts.netloc}/INDEX_PATTERN, or give --index")
-    url = f"{parts.scheme}://{parts.netloc}"
+    url, index = cluster_address(args.log[0], "the argument", args.index, ", or give --index")
     empty = Settings.model_validate({"source": {"url": url, "index": index}})
     empty._secrets = load_secrets(os.environ)
     return Place(url=url, index=index), sample_cluster(empty)
@@ -96,8 +89,10 @@ def _as_written(path: str, target: Path | None) -> str:
 
 
 def _summary(sample: Sample, records: int, mapped: int, output: str) -> str:
+    from detector.render.numbers import several
+
     found = ", ".join(f"{name} {number}" for name, number in sample.formats.most_common()) or (
-        "a mapping of " + str(mapped) + " columns" if mapped else "nothing"
+        f"a mapping of {several(mapped, 'column')}" if mapped else "nothing"
     )
     where = "" if output == "-" else f"; written to {output}"
-    return f"{sample.documents} documents, {records} answers: {found}{where}"
+    return f"{several(sample.documents, 'document')}, {several(records, 'answer')}: {found}{where}"

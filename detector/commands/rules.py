@@ -20,11 +20,17 @@ if TYPE_CHECKING:
     from detector.rules import Rule
 
 OK, FAULTY, CANNOT = 0, 1, 2
+EPILOG = "Exit codes: 0 all is well, 1 a test failed (test) or a file has faults (lint), 2 the rules or the configuration can't be used."
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add `rules` and its verbs."""
-    parser = commands.add_parser("rules", help="list, show, lint and test the rules", description="Work with the rules: what is counted, and when it is news.")
+    parser = commands.add_parser(
+        "rules",
+        help="list, show, lint and test the rules",
+        description="Work with the rules: what is counted, and when it is news. They are those that `check` would use, unless others are named.",
+        epilog=EPILOG,
+    )
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, text, run in (
         ("list", "every rule: when it fires, severity, status", _list),
@@ -94,6 +100,7 @@ def _show(args: argparse.Namespace) -> int:
 
 
 def _lint(args: argparse.Namespace) -> int:
+    from detector.render.numbers import several
     from detector.rule_choice import named_paths, replacements
     from detector.rules import read_rules, replacing_files
 
@@ -107,11 +114,12 @@ def _lint(args: argparse.Namespace) -> int:
             print(fault)
         for line in replacements(settings, named):
             print(f"REMARK {line}")
-        print(f"{_count(len(rules), 'rule')} in order, {_count(len(faults), 'fault')}", file=sys.stderr if faults else sys.stdout)
+        print(f"{several(len(rules), 'rule')} in order, {several(len(faults), 'fault')}", file=sys.stderr if faults else sys.stdout)
     return FAULTY if faults else OK
 
 
 def _test(args: argparse.Namespace) -> int:
+    from detector.render.numbers import several
     from detector.rule_choice import named_paths
     from detector.rule_test import is_blunt, run_cases
     from detector.rules import load_rules
@@ -131,7 +139,7 @@ def _test(args: argparse.Namespace) -> int:
             print(f"REMARK {rule.id}: has no tests ({rule.status})")
         elif is_blunt([outcome for outcome in outcomes if outcome.rule.id == rule.id]):
             print(f"REMARK {rule.id}: no silent case comes near; with half the threshold of {rule.threshold:g} all of them would still pass")
-    print(f"{_count(len(rules), 'rule')}, {_count(len(outcomes), 'case')}, {len(failed)} failed")
+    print(f"{several(len(rules), 'rule')}, {several(len(outcomes), 'case')}, {len(failed)} failed")
     return FAULTY if failed else OK
 
 
@@ -144,6 +152,7 @@ def _schema(args: argparse.Namespace) -> int:
 
 def _docs(args: argparse.Namespace) -> int:
     from detector.errors import ConfigError
+    from detector.render.numbers import several
     from detector.rule_choice import rules_of
     from detector.rule_text import pages
 
@@ -155,7 +164,7 @@ def _docs(args: argparse.Namespace) -> int:
             (folder / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"can't write {folder}: {error.strerror}") from None
-    print(f"{_count(len(written), 'page')} in {folder}")
+    print(f"{several(len(written), 'page')} in {folder}")
     return OK
 
 
@@ -188,7 +197,3 @@ def _outcome_json(outcome: Outcome) -> dict[str, Any]:
 
 def _print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

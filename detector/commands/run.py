@@ -37,6 +37,7 @@ def run(args: argparse.Namespace) -> int:
     """Run until stopped; 0 on a clean end. Raises ConfigError before the first run when something is missing."""
     from detector.config import load_settings
     from detector.looking import Looking
+    from detector.render.numbers import several
     from detector.rule_choice import replacements
     from detector.storage.store import Store
     from detector.worker import Worker, end_on_signals, exit_code, to_stderr
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         if schedule.listen:
             server = listen(worker, schedule.listen)
         end_on_signals(worker)
-        to_stderr(f"{len(rules)} rules in {len(worker.groups)} groups; receivers: {', '.join(audience.receivers)}")
+        to_stderr(f"{several(len(rules), 'rule')} in {several(len(worker.groups), 'group')}; receivers: {', '.join(audience.receivers)}")
         worker.serve(timezone=schedule.timezone)
         to_stderr("ended")
     finally:

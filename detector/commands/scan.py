@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from detector.batch import Batch
     from detector.formats.base import Rejected
     from detector.signals.base import Flag, Signal, SignalOptions
+    from detector.sources.base import Tally
 
 OK, UNREADABLE = 0, 2
 
@@ -47,15 +48,16 @@ def _run(args: argparse.Namespace) -> int:
     tally = Tally()
     source = Files(args.paths, reading, _told)
     wanted, options = signals(), settings.signals.options()
-    flagged = 0
+    answers = flagged = 0
     for batch in source.batches(tally):
         for answer in labelled(batch, wanted, options):
+            answers += 1
             flagged += bool(answer["labels"])
             print(json.dumps(answer, ensure_ascii=False) if args.format == "jsonl" else _text(answer))
     sys.stdout.flush()
     for fault in tally.could_not:
         print(f"{fault.what}: {fault.why}", file=sys.stderr)
-    print(f"{_summary(tally, flagged)}", file=sys.stderr)
+    print(f"{_summary(tally, answers, flagged)}", file=sys.stderr)
     return UNREADABLE if tally.unreadable or tally.could_not else OK
 
 
@@ -102,6 +104,8 @@ def _text(answer: dict[str, Any]) -> str:
     return f"{name}  {plain(', '.join(found), 1000)}"
 
 
-def _summary(tally: Any, flagged: int) -> str:
+def _summary(tally: Tally, answers: int, flagged: int) -> str:
+    from detector.render.numbers import several
+
     unreadable, ignored = sum(tally.unreadable.values()), sum(tally.ignored.values())
-    return f"{flagged:,} answers flagged; {unreadable:,} lines unreadable, {ignored:,} lines no answer"
+    return f"{several(answers, 'answer')}, {flagged:,} flagged; {several(unreadable, 'line')} unreadable, {several(ignored, 'line')} no answer"

@@ -12,6 +12,7 @@ from detector.discovery.sample import Sample
 from detector.formats.base import formats
 from detector.record import Record
 from detector.render.inert import plain
+from detector.render.numbers import several
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ def draft(place: Place, sample: Sample, guesses: Sequence[Guess], records: Seque
         lines += [f"  url: {_quoted(place.url)}", f"  index: {_quoted(place.index or '')}", "  lag: 2m                # how late documents arrive"]
     else:
         lines.append(f"  path: {json.dumps([*place.paths], ensure_ascii=False)}")
-    lines += _formats(sample)
+    lines += _formats(sample, guessed=bool(guesses))
     if guesses:
         lines += _mapping(guesses)
     if any(record.timestamp is None for record in records):
         without = sum(record.timestamp is None for record in records)
         lines += [
-            f"  # {without} of {len(records)} answers bear no time that can be placed (none, without a year, or without a zone).",
+            f"  # {without} of {several(len(records), 'answer')} bear no time that can be placed (none, without a year, or without a zone).",
             "  # Let the shipper add one, or map `timestamp`; for times of a mapping that bear no zone:",
             "  # timezone: Asia/Seoul",
         ]
@@ -65,20 +66,23 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
-def _formats(sample: Sample) -> list[str]:
+def _formats(sample: Sample, *, guessed: bool) -> list[str]:
     if not sample.formats:
-        return [f"  # No format is recognised in {sample.documents} documents; the mapping below was guessed from names and values."]
+        how = "the mapping below was guessed from names and values" if guessed else "nor could a mapping be guessed: say in `mapping:` where its columns stand"
+        return [f"  # No format is recognised in {several(sample.documents, 'document')}; {how}."]
     known = {fmt.name: fmt for fmt in formats()}
     lines = []
     for name, number in sample.formats.most_common():
         fmt = known[name]
-        lines.append(f"  # Recognised by itself: {name}, {number} of {sample.documents} documents ({fmt.title}): {plain(sample.evidence.get(name, ''))}")
+        lines.append(
+            f"  # Recognised by itself: {name}, {number} of {several(sample.documents, 'document')} ({fmt.title}): {plain(sample.evidence.get(name, ''))}"
+        )
         lines += [f"  #   not in this log: {line}" for line in fmt.blind]
         lines += [f"  #   {word}: {line}" for word, line in (("finish reasons", fmt.trust), ("units", fmt.units)) if line]
     if len(sample.formats) > 1:
         lines.append("  # Several formats: records of one request are joined by its id within a file; across files name one: format: NAME")
     for reason, number in sample.rejected.most_common(5):
-        lines.append(f"  # {number} documents gave no answer: {plain(reason)}")
+        lines.append(f"  # {several(number, 'document')} gave no answer: {plain(reason)}")
     return lines
 
 
@@ -97,7 +101,7 @@ def _coverage(records: Sequence[Record], guesses: Sequence[Guess]) -> list[str]:
     if not records:
         return ["# Not one answer could be read from the sample."]
     units = {guess.column: guess for guess in guesses if guess.unit}
-    lines = [f"# Coverage: {len(records)} answers in the sample.", "#   column               share  type"]
+    lines = [f"# Coverage: {several(len(records), 'answer')} in the sample.", "#   column               share  type"]
     for entry in coverage(records):
         unit = f" in {entry.unit}" if entry.unit and entry.kind == "number" else ""
         read = f", read from {units[entry.column].unit}" if entry.column in units else ""

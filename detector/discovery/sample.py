@@ -90,10 +90,10 @@ def _raw(name: str) -> Iterator[Document]:
     from detector.formats.wrapping_lines import raw_documents
     from detector.sources.base import Tally
     from detector.sources.lines import Fault, texts
-    from detector.sources.opening import STDIN, Blocks, sniff
+    from detector.sources.opening import Blocks, is_stream, sniff
     from detector.sources.parquet import rows
 
-    if name != STDIN and sniff(name) == "parquet":
+    if not is_stream(name) and sniff(name) == "parquet":
         return rows(name, Tally())
     return raw_documents(("" if isinstance(line, Fault) else line for line in texts(Blocks(name))), name)
 

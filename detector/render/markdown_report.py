@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from detector.findings import Finding
+from detector.render.gaps import together
 from detector.render.inert import code_span, markdown
-from detector.render.numbers import clock, percent, rate_line, span
+from detector.render.numbers import clock, percent, rate_line, several, span
 from detector.report import Report
 
 
@@ -19,7 +20,7 @@ def _lines(report: Report) -> Iterator[str]:
     where = f", {span(report.window.start, report.window.end)}" if report.window and report.window.start else ""
     yield f"# detector: {len(report.findings)} {'finding' if len(report.findings) == 1 else 'findings'}{where}"
     yield ""
-    yield f"Read {report.tally.requests:,} requests."
+    yield f"Read {several(report.tally.requests, 'request')}."
     for note in report.notes:
         yield f"- {markdown(note, 400)}"
     for finding in report.findings:
@@ -31,8 +32,8 @@ def _lines(report: Report) -> Iterator[str]:
         yield ""
         yield "## Could not look at, or not judged"
         yield ""
-        for entry in report.could_not:
-            yield f"- **{markdown(entry.what)}**: {markdown(entry.why, 400)}. {markdown(entry.remedy, 400)}."
+        for entry in together(report.could_not):
+            yield f"- **{markdown(entry.what, 600)}**: {markdown(entry.why, 400)}. {markdown(entry.remedy, 400)}."
 
 
 def _finding(finding: Finding) -> Iterator[str]:

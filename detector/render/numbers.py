@@ -23,6 +23,11 @@ def percent(share: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+def several(number: int, noun: str) -> str:
+    """`1 request`, `1,204 requests`."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def of(counted: Counted) -> str:
     """`25 of 1,204`."""
     return f"{counted.flagged:,} of {counted.requests:,}"

@@ -6,8 +6,9 @@ import textwrap
 from collections.abc import Iterator
 
 from detector.findings import Finding
+from detector.render.gaps import together
 from detector.render.inert import plain
-from detector.render.numbers import clock, of, percent, rate_line, span
+from detector.render.numbers import clock, of, percent, rate_line, several, span
 from detector.report import Report
 
 WIDTH = 110
@@ -21,9 +22,9 @@ def text(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     tally = report.tally
-    records = f" ({tally.records:,} answers)" if tally.records != tally.requests else ""
+    records = f" ({several(tally.records, 'answer')})" if tally.records != tally.requests else ""
     where = f", judged {span(report.window.start, report.window.end)}" if report.window and report.window.start else ""
-    yield f"Read {tally.requests:,} requests{records}{where}."
+    yield f"Read {several(tally.requests, 'request')}{records}{where}."
     for note in (*report.notes, *(f"{count:,} {reason}" for reason, count in sorted(tally.notes.items()))):
         yield from _wrapped(f"  {plain(note, 600)}", "    ")
     if tally.ignored:
@@ -46,8 +47,8 @@ def _lines(report: Report) -> Iterator[str]:
         if entries:
             yield ""
             yield f"{title}:"
-        for entry in entries:
-            yield from _wrapped(f"  - {plain(entry.what)}: {plain(entry.why, 400)}. {plain(entry.remedy, 400)}.", "    ")
+        for entry in together(entries):
+            yield from _wrapped(f"  - {plain(entry.what, 600)}: {plain(entry.why, 400)}. {plain(entry.remedy, 400)}.", "    ")
 
 
 def _finding(finding: Finding, *, more: bool, advise: bool) -> Iterator[str]:

@@ -19,6 +19,28 @@ if TYPE_CHECKING:
 _URL = re.compile(r"https?://", re.IGNORECASE)
 
 
+def is_address(source: str) -> bool:
+    """True for a cluster's address, false for a path."""
+    return _URL.match(source) is not None
+
+
+def cluster_address(source: str, named: str, index: str | None = None, otherwise: str = "") -> tuple[str, str]:
+    """`(URL, index pattern)` of an address on the command line; `named` and `otherwise` are words of complaints. Raises ConfigError."""
+    try:
+        parts = urlsplit(source)
+        parts.port  # noqa: B018 (reading it checks it)
+    except ValueError:
+        raise ConfigError(f"{named} is no address: write http(s)://HOST:PORT/INDEX_PATTERN") from None
+    if parts.username or parts.password:
+        raise ConfigError(f"{named} must hold no password: set DETECTOR_ES_USERNAME and DETECTOR_ES_PASSWORD, or DETECTOR_ES_API_KEY")
+    if not parts.hostname:
+        raise ConfigError(f"{named} names no host: write http(s)://HOST:PORT/INDEX_PATTERN")
+    index = index or parts.path.strip("/")
+    if not index:
+        raise ConfigError(f"{named} {parts.scheme}://{parts.netloc} names no index: write http(s)://HOST:PORT/INDEX_PATTERN{otherwise}")
+    return f"{parts.scheme}://{parts.netloc}", index
+
+
 def open_source(settings: Settings, source: str | None, *, jobs: int, format_of: str | None, span: Span, rules: Sequence[Rule], now: float) -> list[Source]:
     """The partitions of the chosen log, at most `jobs`; one for a cluster, which shares out its own work.
 
@@ -34,18 +56,9 @@ def open_source(settings: Settings, source: str | None, *, jobs: int, format_of:
     chosen = settings.source
     if source is not None and not source.strip():
         raise ConfigError("--source is empty: name a path or an address (is a variable unset?)")
-    if source is not None and _URL.match(source):
-        try:
-            parts = urlsplit(source)
-            parts.port  # noqa: B018 (reading it checks it)
-        except ValueError:
-            raise ConfigError("--source is no address: write http(s)://HOST:PORT/INDEX_PATTERN") from None
-        index = parts.path.strip("/")
-        if not index:
-            raise ConfigError(f"--source {parts.scheme}://{parts.netloc.rpartition('@')[2]} names no index: write http(s)://HOST:PORT/INDEX_PATTERN")
-        if parts.username or parts.password:
-            raise ConfigError("--source must hold no password: set DETECTOR_ES_USERNAME and DETECTOR_ES_PASSWORD, or DETECTOR_ES_API_KEY")
-        chosen = chosen.model_copy(update={"url": (f"{parts.scheme}://{parts.netloc}",), "index": index, "path": (), "cloud_id": None})
+    if source is not None and is_address(source):
+        url, index = cluster_address(source, "--source")
+        chosen = chosen.model_copy(update={"url": (url,), "index": index, "path": (), "cloud_id": None})
     elif source is not None:
         chosen = chosen.model_copy(update={"path": (source,), "url": (), "index": None, "cloud_id": None})
     if chosen.url or chosen.cloud_id:

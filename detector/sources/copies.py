@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 
 from detector.sources.base import CouldNot
-from detector.sources.opening import STDIN, Blocks
+from detector.sources.opening import Blocks, is_stream
 
 BEGINNING = 64 << 10  # bytes (unpacked) that two files must share before they are compared in full
 
@@ -38,7 +38,7 @@ def without_copies(paths: Sequence[str], told: list[CouldNot]) -> list[str]:
 
 def _beginning(path: str) -> bytes | None:
     """A hash of the unpacked beginning; None where there is none, or it can't be read (that is told when the file is read)."""
-    if path == STDIN:
+    if is_stream(path):
         return None
     taken = b""
     try:

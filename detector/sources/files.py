@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -22,7 +23,7 @@ from detector.reading import ReadingOptions
 from detector.sources.base import ONLY_LOGS, CouldNot, Tally
 from detector.sources.copies import without_copies
 from detector.sources.lines import Fault, raw_lines
-from detector.sources.opening import STDIN, Blocks, sniff
+from detector.sources.opening import STDIN, Blocks, is_stream, sniff
 from detector.sources.partition import UNIT_BYTES, Unit, cut, lines_before, shares
 from detector.sources.unit import UnitReading
 
@@ -95,7 +96,7 @@ class Files:
         from detector.sources.several_views import MOST_FILES, view_of
 
         names = list(dict.fromkeys(paths))
-        if self.options.keep_duplicates or self.options.in_order or self.options.only or STDIN in names or not 1 < len(names) <= MOST_FILES:
+        if self.options.keep_duplicates or self.options.in_order or self.options.only or any(map(is_stream, names)) or not 1 < len(names) <= MOST_FILES:
             return {}
         found = {name: view_of(name, self.options) if sniff(name) != "parquet" else None for name in names}
         views = {view for view in found.values() if view not in (None, "client")}
@@ -116,7 +117,7 @@ def expand(paths: Sequence[str]) -> list[str]:
         else:
             names = sorted(name for name in glob.glob(path, recursive=True) if Path(name).is_file()) if glob.has_magic(path) else []
         if not names:
-            raise SourceError(f"{path}: {'no file in this folder' if Path(path).is_dir() else 'no such file'}")
+            raise SourceError(f"{path}: {_nothing_at(path)}")
         for name in names:
             try:
                 status = os.stat(name)
@@ -127,14 +128,24 @@ def expand(paths: Sequence[str]) -> list[str]:
     return list(found.values())
 
 
+def _nothing_at(path: str) -> str:
+    if Path(path).is_dir():
+        return "no file in this folder"
+    if re.match(r"https?://", path, re.IGNORECASE):
+        return "files are read here, not addresses; `detector check --source` reads a cluster"
+    if "$" in path or path.lstrip("./").startswith("~") or "/~/" in path:
+        return "no such file (`~` and variables are not replaced: write the path out)"
+    return "no file is named like that" if glob.has_magic(path) else "no such file"
+
+
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
 
 def _plan(path: str, options: ReadingOptions, faults: list[CouldNot]) -> list[Unit]:
     """The units of one file; files that hold nothing readable give none and a reason."""
-    if path == STDIN:
-        return [Unit(STDIN, "plain", 0)]
+    if is_stream(path):
+        return [Unit(path, "plain", 0)]
     try:
         kind, size = sniff(path), Path(path).stat().st_size
     except OSError as error:

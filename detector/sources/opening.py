@@ -6,7 +6,10 @@ Memory stays at a few blocks. An archive that ends too early gives what could be
 from __future__ import annotations
 
 import bz2
+import errno
 import lzma
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -26,6 +29,10 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"PAR1", "parquet"),
 )
 _SNIFF = 8192
+_NOT_AS_STREAM = {
+    "parquet": ("it is Parquet, which can't be read from a stream", "name the file"),
+    "binary": ("it is binary (zero bytes at its start), not a log in UTF-8", "unpack or convert it"),
+}
 _PIECE = 1 << 14  # packed bytes unpacked at once: at the formats' highest ratios (1,000 for gzip, 32,000 for zstd) at most some hundred MiB
 
 
@@ -37,6 +44,14 @@ def kind_of(head: bytes) -> Kind:
         if head.startswith(magic):
             return kind
     return "binary" if b"\x00" in head else "plain"
+
+
+def is_stream(path: str) -> bool:
+    """True for what can be read only once: standard input, a pipe (the shell's `<(…)`), a device. Whoever looks into it takes from the reader after him."""
+    try:
+        return path == STDIN or not stat.S_ISREG(os.stat(path).st_mode)
+    except OSError:
+        return False  # told when it is opened
 
 
 def sniff(path: str) -> Kind:
@@ -52,12 +67,16 @@ class Blocks:
     path: str
     kind: Kind = "plain"
     problem: str | None = None
+    remedy: str = "fetch the file again"
 
     def __iter__(self) -> Iterator[bytes]:
         """Blocks of at most a few MiB. Raises OSError when the file can't be opened; later faults are told in `problem`."""
         with Path(self.path).open("rb") if self.path != STDIN else _Standard() as file:
             head = file.read(_SNIFF)
             self.kind = kind_of(head)
+            if self.kind in ("parquet", "binary") and is_stream(self.path):  # files are asked before they are opened
+                self.problem, self.remedy = _NOT_AS_STREAM[self.kind]
+                return
             unpack = _unpackers().get(self.kind)
             try:
                 yield from _raw(file, head) if unpack is None else self._unpacked(file, head, unpack)
@@ -93,6 +112,8 @@ class _Standard:
     """Standard input as a context that does not close it."""
 
     def __enter__(self) -> BinaryIO:
+        if sys.stdin is None:  # the caller closed it
+            raise OSError(errno.EBADF, "standard input is closed")
         return sys.stdin.buffer
 
     def __exit__(self, *_: object) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from detector.batch import Batch
 from detector.sources.base import Tally
 from detector.sources.files import Files, expand, is_self_contained
-from detector.sources.opening import BLOCK, STDIN, Blocks, Kind, sniff
+from detector.sources.opening import BLOCK, Blocks, Kind, is_stream, sniff
 from detector.sources.partition import UNIT_BYTES, WHOLE, Unit
 from detector.sources.unit import UnitReading
 
@@ -62,7 +62,7 @@ def follow(files: Files, marks: dict[str, Mark]) -> Tail | None:
     tail = Tail(files, dict(marks))
     seen: dict[str, str] = {}
     for path in expand(files.paths):
-        if path == STDIN:
+        if is_stream(path):
             return None
         try:
             kind, status = sniff(path), os.stat(path)

@@ -50,7 +50,7 @@ class UnitReading:
         except OSError as error:
             self.tally.could_not.append(CouldNot(self.unit.path, f"reading stopped: {error.strerror or type(error).__name__}", "read it again"))
         if packed.problem is not None:
-            self.tally.could_not.append(CouldNot(self.unit.path, packed.problem, "fetch the file again"))
+            self.tally.could_not.append(CouldNot(self.unit.path, packed.problem, packed.remedy))
 
     def _of_blocks(self, blocks: Iterator[bytes]) -> Iterator[Batch]:
         first = next(blocks, b"")
