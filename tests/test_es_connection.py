@@ -6,7 +6,8 @@ import pytest
 
 from detector.errors import ConfigError
 from detector.secrets import Secrets, load_secrets
-from detector.sources.es_connection import Connection, authorization, connection, split_url
+from detector.sources.choice import cluster_address
+from detector.sources.es_connection import Connection, authorization, connection
 
 
 @pytest.mark.parametrize(
@@ -63,9 +64,13 @@ def test_settings_become_a_connection() -> None:
 
 
 def test_an_address_with_its_pattern() -> None:
-    assert split_url("http://es:9200/prefix/llm-%2A,-llm-old") == ("http://es:9200/prefix", "llm-*,-llm-old")
-    with pytest.raises(ConfigError, match="lacks the index pattern"):
-        split_url("http://es:9200/")
+    """A cluster may lie behind a path of a proxy; with an index of its own the whole path is that."""
+    assert cluster_address("http://es:9200/prefix/llm-%2A,-llm-old", "--source") == ("http://es:9200/prefix", "llm-*,-llm-old")
+    assert cluster_address("https://es/llm-*/", "--source") == ("https://es", "llm-*")
+    assert cluster_address("https://es/a/b/", "it", "llm-*") == ("https://es/a/b", "llm-*")
+    for wrong in ("http://es:9200/", "http://es:9200", "http://es/llm?x=1", "http://es/llm#x", "http://u:p@es/llm", "http:///llm", "http://es:x/llm"):
+        with pytest.raises(ConfigError, match="--source"):
+            cluster_address(wrong, "--source")
 
 
 def test_what_may_be_printed() -> None:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from detector.config import Settings
 from detector.errors import ConfigError
@@ -35,10 +35,13 @@ def cluster_address(source: str, named: str, index: str | None = None, otherwise
         raise ConfigError(f"{named} must hold no password: set DETECTOR_ES_USERNAME and DETECTOR_ES_PASSWORD, or DETECTOR_ES_API_KEY")
     if not parts.hostname:
         raise ConfigError(f"{named} names no host: write http(s)://HOST:PORT/INDEX_PATTERN")
-    index = index or parts.path.strip("/")
-    if not index:
+    path = parts.path.rstrip("/")
+    prefix, pattern = (path, index) if index else (path.rpartition("/")[0], unquote(path.rpartition("/")[2]))  # a cluster may lie behind a path
+    if not pattern:
         raise ConfigError(f"{named} {parts.scheme}://{parts.netloc} names no index: write http(s)://HOST:PORT/INDEX_PATTERN{otherwise}")
-    return f"{parts.scheme}://{parts.netloc}", index
+    if parts.query or parts.fragment:
+        raise ConfigError(f"{named} may hold no query (? or #): write http(s)://HOST:PORT/INDEX_PATTERN")
+    return f"{parts.scheme}://{parts.netloc}{prefix}", pattern
 
 
 def open_source(settings: Settings, source: str | None, *, jobs: int, format_of: str | None, span: Span, rules: Sequence[Rule], now: float) -> list[Source]:

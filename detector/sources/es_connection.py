@@ -7,7 +7,7 @@ from base64 import b64decode, b64encode
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass
 
 from detector.errors import ConfigError
@@ -115,17 +115,6 @@ def connection(settings: SourceSettings, secrets: Secrets) -> Connection:
         timeout_seconds=settings.timeout,
         proxy=settings.proxy,
     )
-
-
-def split_url(url: str) -> tuple[str, str]:
-    """`http(s)://HOST:PORT[/PREFIX]/INDEX_PATTERN` as address and index pattern. Raises ConfigError when there is no pattern."""
-    parts = urlsplit(url)
-    prefix, _, pattern = parts.path.rstrip("/").rpartition("/")
-    if not pattern:
-        raise ConfigError("--source: the address lacks the index pattern; write https://HOST:PORT/INDEX_PATTERN, such as https://es.example:9200/llm-*")
-    if parts.query or parts.fragment:
-        raise ConfigError("--source: the address may hold no query (? or #)")
-    return f"{parts.scheme}://{parts.netloc}{prefix}", unquote(pattern)
 
 
 def authorization(secrets: Secrets) -> str | None:
