@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from detector import config, settings
 from detector.config import Settings, load_settings
 from detector.errors import ConfigError
-from detector.rules import read_rule
-from detector.secrets import Secrets, load_secrets, variable
 from detector.settings.reference import keys, reference
 from detector.signals.base import SignalOptions
 from detector.strict_model import Strict
@@ -195,74 +189,6 @@ def test_one_value_does_where_several_are_taken(tmp_path: Path) -> None:
     assert read.source.mapping["ttft_seconds"].path == ("c", "d")
 
 
-SECRET = "s3cr3t-of-this-test"
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"source: {{url: 'https://u:{SECRET}@es', index: i}}",
-        f"source: {{url: 'ftp://u:{SECRET}@es', index: i}}",
-        f"source: {{url: 'https://u:{SECRET}@es:port', index: i}}",
-        f"source: {{url: 'https://[u:{SECRET}@es', index: i}}",
-        f"source: {{path: x, proxy: 'http://u:{SECRET}@proxy'}}",
-        f"store: postgresql://u:{SECRET}@host/db",
-        f"store: mysql://u:{SECRET}@host/db",
-        f"notify: {{webhook: {{url: 'https://u:{SECRET}@hook'}}}}",
-        f"slack_token: {SECRET}",
-        f"notify: {{slack: {{channel: C0123456789, token: {SECRET}}}}}",
-        f"notify: {{slack: {SECRET}}}",
-        f"source: {SECRET}",
-        f"notify:\n  slack: [ {SECRET}",
-    ],
-)
-def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path: Path, text: str) -> None:
-    assert not [fault for fault in faults_of(tmp_path, text) if SECRET in fault]
-
-
-def test_every_secret_comes_from_its_variable_or_its_file(tmp_path: Path) -> None:
-    for field in fields(Secrets):
-        extra = {} if field.name != "es_password" else {"DETECTOR_ES_USERNAME": "reader"}
-        assert getattr(load_secrets({variable(field.name): SECRET, **extra}), field.name) == SECRET
-        file = tmp_path / field.name
-        file.write_text(f"{SECRET}\n")
-        assert getattr(load_secrets({f"{variable(field.name)}_FILE": str(file), **extra}), field.name) == SECRET
-    assert load_secrets({}) == Secrets()
-    assert load_secrets({"DETECTOR_SLACK_TOKEN": ""}).slack_token is None, "an empty variable counts as unset"
-
-
-def test_secrets_are_not_shown_by_repr_dump_or_errors(tmp_path: Path) -> None:
-    read = loaded(tmp_path, DESIGNED, {"DETECTOR_SLACK_TOKEN": SECRET})
-    assert read.secrets.slack_token == SECRET
-    shown = repr(read) + repr(read.secrets) + str(read.secrets) + repr(read.model_dump()) + read.model_dump_json()
-    assert SECRET not in shown
-    assert repr(read.secrets) == "Secrets(given: slack_token)"
-
-
-@pytest.mark.parametrize(
-    ("raw", "reason"),
-    [
-        (b"", "is empty"),
-        (b"\n\n", "is empty"),
-        (b"a\nb\n", "holds a line break or control character"),
-        (b"\xff\xfe", "is not text"),
-        (b"x" * 70_000, "is too large to be a secret"),
-    ],
-)
-def test_a_secret_file_that_is_no_secret_is_an_error_without_its_content(tmp_path: Path, raw: bytes, reason: str) -> None:
-    file = tmp_path / "token"
-    file.write_bytes(raw)
-    with pytest.raises(ConfigError) as error:
-        load_secrets({"DETECTOR_SLACK_TOKEN_FILE": str(file)})
-    assert str(error.value).startswith("DETECTOR_SLACK_TOKEN_FILE: ")
-    assert str(error.value).endswith(reason)
-
-
-def test_a_secret_given_both_ways_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="DETECTOR_SLACK_TOKEN and DETECTOR_SLACK_TOKEN_FILE are both set: unset one of them"):
-        load_secrets({"DETECTOR_SLACK_TOKEN": SECRET, "DETECTOR_SLACK_TOKEN_FILE": str(tmp_path / "x")})
-
-
 def test_what_signals_may_be_told_is_what_they_take() -> None:
     options = [field.name for field in fields(SignalOptions)]
     assert list(type(Settings().signals).model_fields) == options
@@ -295,88 +221,3 @@ def test_reading_settings_pulls_in_no_heavy_library() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PATH": os.environ["PATH"]}, cwd=Path(config.__file__).parent.parent
     )
     assert done.stdout.strip() == "[]"
-
-
-ODD = (
-    st.none()
-    | st.booleans()
-    | st.integers(-3, 10**6)
-    | st.floats(allow_nan=False)
-    | st.sampled_from(["5m", "x", "", "https://h", "off", "length", "a\nb", "é"])
-)
-WORDS = st.sampled_from(
-    [
-        "source",
-        "path",
-        "url",
-        "index",
-        "lag",
-        "mapping",
-        "unit",
-        "values",
-        "tls",
-        "ca_file",
-        "group_by",
-        "rules",
-        "store",
-        "schedule",
-        "every",
-        "prometheus",
-        "grafana",
-        "panels",
-        "ttft",
-        "dashboard",
-        "panel",
-        "kibana",
-        "notify",
-        "slack",
-        "channel",
-        "storm",
-        "webhook",
-        "language",
-        "privacy",
-        "content",
-        "signals",
-        "think_markers",
-        "small_cap_tokens",
-        "finish_reason",
-        "model",
-        "title",
-        "status",
-        "severity",
-        "signal",
-        "detector",
-        "spike",
-        "threshold",
-        "window",
-        "baseline",
-        "for",
-        "tests",
-        "name",
-        "current",
-        "count",
-        "at",
-        "firing",
-        "deployment",
-        "min_requests",
-        "meaning",
-    ]
-)
-ANYTHING = st.recursive(ODD, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=4), max_leaves=15)
-
-
-@given(st.dictionaries(WORDS, ANYTHING, max_size=8))
-def test_whatever_stands_in_a_file_the_answer_is_a_value_or_faults_with_their_lines(data: dict[str, object]) -> None:
-    text = json.dumps(data, indent=1, ensure_ascii=False)
-    lines = text.count("\n") + 1
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "detector.yml"
-        path.write_text(text, encoding="utf-8")
-        try:
-            load_settings(path, {})
-        except ConfigError as error:
-            for fault in str(error).split(f"{path}:")[1:]:
-                assert 1 <= int(fault.partition(":")[0]) <= lines
-        rule, found = read_rule(path)
-        assert (rule is None) == bool(found)
-        assert all(1 <= fault.line <= lines and fault.reason for fault in found)

@@ -1,4 +1,4 @@
-"""OpenAI-shaped bodies, requests and finish reasons: every shape that vLLM, SGLang and gateways return becomes the same columns."""
+"""OpenAI-shaped bodies: every shape that vLLM, SGLang and gateways return becomes the same columns."""
 
 from __future__ import annotations
 
@@ -12,35 +12,12 @@ from hypothesis import strategies as st
 
 from detector.formats import envelope, openai
 from detector.formats.base import Document, Rejected
-from detector.formats.finish_reason import reason, reasons
-from detector.formats.joining import ByKey
 from detector.formats.openai import error_columns, records_of_body
 from detector.formats.openai_request import request_columns
-from detector.formats.values import count, instant, number, seconds
-from detector.record import DEFAULTS, Record
+from detector.record import Record
+from tests.openai_bodies import chat, chunk, known, only
 
 DATA = Path(__file__).parent / "data" / "openai"
-
-
-def chat(message: Any, finish: Any = "stop", **body: Any) -> dict[str, Any]:
-    return {"id": "chatcmpl-1", "object": "chat.completion", "model": "m", "choices": [{"index": 0, "message": message, "finish_reason": finish}], **body}
-
-
-def only(body: Any, **base: Any) -> Record:
-    (record,) = records_of_body(body, base)
-    return record
-
-
-def known(record: Record) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in DEFAULTS if getattr(record, name) != DEFAULTS[name]}
-
-
-def chunk(delta: Any, finish: str | None = None, **body: Any) -> dict[str, Any]:
-    return {"id": "chatcmpl-2", "object": "chat.completion.chunk", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}], **body}
-
-
-def sse(*payloads: Any, done: bool = True) -> str:
-    return "".join(f"data: {json.dumps(payload)}\n\n" for payload in payloads) + ("data: [DONE]\n\n" if done else "")
 
 
 # -- content and its states
@@ -171,81 +148,6 @@ def test_native_objects() -> None:
     assert len(records_of_body([{"text": "a", "meta_info": {}}, {"text": "b", "meta_info": {}}], {})) == 2
 
 
-# -- streams
-STREAM = [
-    chunk({"role": "assistant", "content": ""}),
-    chunk({"reasoning": "so it is tidal"}),
-    chunk({"content": "Because </th"}),
-    chunk({"content": "ink> of the tide."}, "stop"),
-    chunk({}, choices=[], usage={"prompt_tokens": 9, "completion_tokens": 15}),
-]
-
-
-@pytest.mark.parametrize("body", [sse(*STREAM), sse(*STREAM, done=False), STREAM, sse(*STREAM).replace("\n\n", "\n"), sse(*STREAM).replace("\n", "\r\n")])
-def test_streams_become_one_answer(body: Any) -> None:
-    record = only(body)
-    assert (record.content, record.reasoning, record.finish_reason, record.stream, record.stream_done) == (
-        "Because </think> of the tide.",
-        "so it is tidal",
-        "stop",
-        True,
-        True,
-    )
-    assert (record.prompt_tokens, record.completion_tokens) == (9, 15)
-
-
-def test_a_cut_stream_has_no_end() -> None:
-    record = only(sse(*STREAM[:3], done=False))
-    assert (record.content, record.finish_reason, record.stream_done) == ("Because </th", None, False)
-    merged = only(chat({"content": "Because"}, None), stream=True)
-    assert (merged.finish_reason, merged.stream_done) == (None, False)
-
-
-def test_an_error_inside_a_stream() -> None:
-    record = only(sse({"error": {"message": "busy", "type": "Service Unavailable", "code": 503}}), status_code=200)
-    assert (record.error_type, record.status_code, record.content_state) == ("Service Unavailable", 200, "not_captured")
-    late = only(sse(STREAM[2], {"error": {"message": "lost", "type": "Internal"}}, done=False))
-    assert (late.content, late.error_type, late.stream_done) == ("Because </th", "Internal", False)
-
-
-def test_streamed_tool_calls_and_choices() -> None:
-    calls = [
-        chunk({"tool_calls": [{"index": 0, "function": {"name": "find", "arguments": ""}}]}),
-        chunk({"tool_calls": [{"index": 0, "function": {"arguments": '{"a"'}}]}),
-        chunk({"tool_calls": [{"index": 1, "function": {"name": "g", "arguments": "{}"}}, {"index": 0, "function": {"arguments": ": 1}"}}]}, "tool_calls"),
-    ]
-    record = only(calls)
-    assert (record.tool_calls, record.tool_arguments, record.content_state) == (("find", "g"), ('{"a": 1}', "{}"), "empty")
-    second = {**chunk({"content": "two"}, "length")}
-    second["choices"][0]["index"] = 1
-    assert [(r.choice_index, r.content, r.finish_reason) for r in records_of_body([*STREAM, second], {})] == [
-        (0, "Because </think> of the tide.", "stop"),
-        (1, "two", "length"),
-    ]
-
-
-def test_streamed_responses_api() -> None:
-    created = {"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress", "output": []}}
-    deltas = [{"type": "response.output_text.delta", "delta": "Pier "}, {"type": "response.output_text.delta", "delta": "4."}]
-    output = [{"type": "message", "content": [{"type": "output_text", "text": "Pier 4."}]}]
-    closed = {"type": "response.completed", "response": {"id": "resp_1", "object": "response", "status": "completed", "output": output}}
-    whole, cut = only(sse(created, *deltas, closed, done=False)), only(sse(created, *deltas, done=False))
-    assert (whole.content, whole.finish_reason, whole.stream_done) == ("Pier 4.", "stop", True)
-    assert (cut.content, cut.finish_reason, cut.stream_done) == ("Pier 4.", None, False)
-
-
-def test_chunk_documents_are_joined_wherever_they_stand() -> None:
-    other = {**STREAM[3], "id": "chatcmpl-9"}
-    documents = [Document(body, f"f:{at}", {}, at) for at, body in enumerate([*STREAM[:2], other, *STREAM[2:]])]
-    records = [record for record in openai.FORMAT.read(documents) if isinstance(record, Record)]
-    assert [record.content for record in records] == ["Because </think> of the tide.", "ink> of the tide."]
-    assert openai.FORMAT.joiner is not None
-    joiner = openai.FORMAT.joiner()
-    assert isinstance(joiner, ByKey)
-    outcomes = [outcome for document in documents for outcome in joiner.feed(document)] + list(joiner.finish())
-    assert len(outcomes) == 2
-
-
 # -- errors
 @pytest.mark.parametrize(
     ("body", "kind", "message"),
@@ -282,111 +184,6 @@ def test_what_is_no_answer_gives_no_record() -> None:
     (outcome,) = envelope.FORMAT.read([Document({"request": {"input": "x"}, "response": {"object": "list", "data": []}}, "f:1")])
     assert isinstance(outcome, Rejected)
     assert outcome.ignored
-
-
-# -- requests
-@pytest.mark.parametrize(
-    ("request_body", "expected"),
-    [
-        ({"max_tokens": 5}, {"max_tokens": 5}),
-        ({"max_tokens": 5, "max_completion_tokens": 7}, {"max_tokens": 7}),
-        ({"n_predict": -1}, {}),
-        ({"sampling_params": {"max_new_tokens": 8, "ignore_eos": True}}, {"max_tokens": 8, "ignore_eos": True}),
-        ({"thinking_token_budget": 9}, {"thinking_budget": 9}),
-        ({"extra_body": {"chat_template_kwargs": {"thinking_budget": 9}}}, {"thinking_budget": 9}),
-        ({"thinking": {"type": "enabled", "budget_tokens": 9}}, {"thinking_budget": 9, "enable_thinking": True}),
-        ({"thinking": {"type": "disabled"}}, {"enable_thinking": False}),
-        ({"reasoning": {"max_tokens": 9}}, {"thinking_budget": 9}),
-        ({"chat_template_kwargs": {"enable_thinking": False}}, {"enable_thinking": False}),
-        ({"chat_template_kwargs": {"thinking": True}}, {"enable_thinking": True}),
-        ({"tools": []}, {"has_tools": False}),
-        ({"tools": [{"type": "function"}]}, {"has_tools": True}),
-        ({"tools": [{"type": "function"}], "tool_choice": "none"}, {"has_tools": False}),
-        ({"response_format": {"type": "json_object"}}, {"response_format": "json_object"}),
-        ({"response_format": {"type": "json_schema", "json_schema": {"schema": {}}}}, {"response_format": "json_schema", "schema_is_empty": True}),
-        ({"guided_json": '{"type": "object"}'}, {"response_format": "json_schema", "schema_is_empty": False}),
-        ({"structured_outputs": {"regex": "a+"}}, {"response_format": "regex"}),
-        ({"text": {"format": {"type": "json_schema"}}}, {"response_format": "json_schema"}),
-        ({"stop": "\n"}, {"stop": ("\n",)}),
-        ({"stop": ["a", "b"]}, {"stop": ("a", "b")}),
-        ({"stop": "{}"}, {"stop": ("{}",)}),
-        ({"merge_reasoning_content_in_choices": True}, {"gateway_options": ("merge_reasoning_content_in_choices",)}),
-        ({"suffix": "end"}, {"has_suffix": True}),
-        ({"prompt": "Once"}, {"user_text": "Once"}),
-        ({"input": [{"role": "user", "content": [{"type": "input_text", "text": "a"}]}]}, {"user_text": "a", "last_role": "user"}),
-        (
-            {"messages": [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "tool", "content": "t"}]},
-            {"user_text": "u", "last_role": "tool", "system_text": "s"},
-        ),
-        ('{"max_tokens": 5}', {"max_tokens": 5}),
-        ("nothing", {}),
-        (None, {}),
-        ({"max_tokens": None, "temperature": float("nan"), "n": "2"}, {"n": 2}),
-    ],
-)
-def test_requests(request_body: Any, expected: dict[str, Any]) -> None:
-    assert request_columns(request_body) == expected
-
-
-# -- finish reasons
-@pytest.mark.parametrize(
-    ("raw", "canonical"),
-    [
-        ("stop", "stop"),
-        ("eos_token", "stop"),
-        ("end_turn", "stop"),
-        ("MAX_TOKENS", "length"),
-        ("FinishReason.MAX_TOKENS", "length"),
-        ("tool_call", "tool_calls"),
-        ("function_call", "tool_calls"),
-        (["length"], "length"),
-        ('["length"]', "length"),
-        ("['length']", "length"),
-        ({"type": "abort", "message": "x"}, "abort"),
-        ('{"type": "length", "length": 5}', "length"),
-        ([{"finish_reason": "content_filter"}], "content_filter"),
-        ("streaming_complete", "unknown"),
-        ("", "unknown"),
-        ("something new", "unknown"),
-        (None, None),
-        ([], None),
-        ([[[[[[["stop"]]]]]]], None),
-    ],
-)
-def test_finish_reasons(raw: Any, canonical: str | None) -> None:
-    assert reason(raw).canonical == canonical
-
-
-def test_lists_of_finish_reasons_keep_their_places() -> None:
-    assert [found.canonical for found in reasons(["stop", None, "length"])] == ["stop", None, "length"]
-
-
-def test_length_is_inferred_only_where_the_reason_can_not_be_trusted() -> None:
-    used = {"usage": {"completion_tokens": 64}}
-    asked = {"max_tokens": 64}
-    gateway = {**asked, "finish_reason_source": "gateway"}
-    assert (only(chat({"content": "x"}, **used), **gateway).finish_reason, only(chat({"content": "x"}, **used), **gateway).finish_reason_source) == (
-        "length",
-        "inferred",
-    )
-    assert only(chat({"content": "x"}, **used), **asked).finish_reason == "stop"  # an engine's own stop on the last token
-    assert only(chat({"content": "x"}, None, **used), **asked).finish_reason == "length"
-    assert only(chat({"content": "x"}, None, **used), **asked, n=2).finish_reason is None  # a sum over choices
-    assert only(chat({"content": "x"}, None, **used), **asked, error_type="ReadTimeout").finish_reason is None
-    native = chat({"content": "x"})
-    native["choices"][0]["provider_specific_fields"] = {"native_finish_reason": "abort"}
-    assert (only(native, **gateway).finish_reason, only(native, **gateway).finish_reason_source) == ("abort", "engine")
-
-
-# -- values
-def test_numbers_times_and_durations() -> None:
-    assert [number(value) for value in (3, "3", "3.5", True, float("nan"), 10**400, "1e5", "abc", None)] == [3, 3, 3.5, None, None, None, 1e5, None, None]
-    assert [count(value) for value in (3.0, "7", -1, 3.5, 1 << 63)] == [3, 7, None, None, None]
-    assert [seconds(value, "ms") for value in (5, "45.6ms", "2s", "1.5µs", -1)] == pytest.approx([0.005, 0.0456, 2.0, 1.5e-6, None])
-    at = 1795921200.0
-    iso = ("2026-11-29T03:00:00Z", "2026-11-29 12:00:00+09:00", "2026-11-29T03:00:00.000000000Z")
-    assert [instant(value) for value in (*iso, at, at * 1e3, at * 1e6, at * 1e9, str(int(at)))] == [at] * 8
-    assert [instant(value) for value in ("2026-11-29T03:00:00", "tomorrow", 0, -5, 1e40, True)] == [None] * 6
 
 
 # -- whole envelopes

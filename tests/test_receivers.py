@@ -1,4 +1,4 @@
-"""Receivers other than Slack: a real Alertmanager, and servers that speak the protocols of the others, faults included."""
+"""Receivers other than Slack and Alertmanager: servers that speak their protocols, faults included."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from detector.errors import ConfigError, NotifyError
+from detector.errors import NotifyError
 from detector.incidents import Incident
-from detector.notify.alertmanager import AlertmanagerReceiver
 from detector.notify.annotations import AnnotationReceiver
-from detector.notify.base import KINDS, Link, Receiver, Route, Telling
+from detector.notify.base import Link, Receiver, Route, Telling
 from detector.notify.choice import audience_of
 from detector.notify.file import FileReceiver
 from detector.notify.pagerduty import PagerDutyReceiver
@@ -24,9 +23,7 @@ from detector.notify.webhook import WebhookReceiver
 from detector.scheduled import Audience, Run, run_once
 from detector.storage.store import Store
 from tests.incident_cases import RULES, T0, finding, fired, report
-from tests.servers.alertmanager import Alertmanager, alertmanager
 from tests.servers.receivers import Grafana, PagerDuty, Service, Webhook, served
-from tests.servers.required import ServerMissingError, missing
 
 LINKS = (
     Link("kibana", "Kibana", "https://kibana.example/app/discover#/?_g=(time:(from:'2026'))"),
@@ -54,85 +51,6 @@ def store(tmp_path: Path) -> Iterator[Store]:
     found = Store(f"sqlite:///{tmp_path}/detector.db")
     yield found
     found.close()
-
-
-# -- Alertmanager
-@pytest.fixture(scope="module")
-def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alertmanager]:
-    """A real one."""
-    try:
-        context = alertmanager(tmp_path_factory.mktemp("alertmanager"))
-        running = context.__enter__()
-    except ServerMissingError as error:
-        missing(error)
-    yield running
-    context.__exit__(None, None, None)
-
-
-@pytest.mark.alertmanager
-def test_alertmanager_fires_goes_on_and_resolves(manager: Alertmanager) -> None:
-    """Labels identify and hold no counts, the end is set ahead and moved at every run, and the end is told at once."""
-    manager.got.clear()
-    receiver = AlertmanagerReceiver((manager.url,), 300, time.time)
-    now = time.time()
-    incident = fired(finding(now, flagged=25), at=now)
-    thread = receiver.tell(telling("fired", incident, now, owner="team-llm"), "k1", None, tried_at=None)
-    (alert,) = manager.wait_for("firing")
-    assert alert["labels"] == {
-        "alertname": "think_leak", "deployment": "chat", "incident": incident.id, "model": "qwen3-32b", "owner": "team-llm", "severity": "warning",
-        "source": "llm-response-detector",
-    }  # fmt: skip
-    assert "25 of 1,204" in alert["annotations"]["summary"]
-    assert alert["generatorURL"].startswith("https://kibana.example")
-    (held,) = [alert for alert in manager.alerts() if alert["labels"]["incident"] == incident.id]  # other tests' alerts may still stand
-    later = fired(finding(now, flagged=99), at=now)
-    thread = receiver.tell(telling("still", later, now + 300, owner="team-llm"), "k2", thread, tried_at=None)
-    (again,) = [alert for alert in manager.alerts() if alert["labels"]["incident"] == incident.id]
-    assert again["fingerprint"] == held["fingerprint"]
-    assert again["endsAt"] >= held["endsAt"]
-    assert "99 of 1,204" in again["annotations"]["summary"]
-    receiver.tell(telling("resolved", ended(later, now), owner="team-llm"), "k3", thread, tried_at=None)
-    (over,) = manager.wait_for("resolved")
-    assert over["labels"] == alert["labels"]
-    assert [alert for alert in manager.alerts() if alert["labels"]["incident"] == incident.id] == []
-
-
-@pytest.mark.alertmanager
-def test_alertmanager_another_severity_replaces_the_alert(manager: Alertmanager) -> None:
-    """The warning ends when the critical one begins, though a joined signal does not rename it."""
-    now = time.time()
-    receiver = AlertmanagerReceiver((manager.url,), 300, time.time)
-    incident = fired(finding(now, deployment="esc"), at=now)
-    thread = receiver.tell(telling("fired", incident, now), "k1", None, tried_at=None)
-    worse = fired(finding(now, deployment="esc"), finding(now, "empty_content_spike", deployment="esc", severity="critical"), at=now)
-    worse = replace(worse, id=incident.id)
-    receiver.tell(telling("escalated", worse, now), "k2", thread, tried_at=None)
-    (alert,) = [alert for alert in manager.alerts() if alert["labels"]["deployment"] == "esc"]
-    assert (alert["labels"]["severity"], alert["labels"]["alertname"]) == ("critical", "think_leak")
-
-
-@pytest.mark.alertmanager
-def test_alertmanager_through_scheduled_runs(manager: Alertmanager, store: Store) -> None:
-    """Each run sends the alert again, also when nothing changed; the last one ends it."""
-    manager.got.clear()
-    now = time.time() // 60 * 60
-    receiver = AlertmanagerReceiver((manager.url,), 300, time.time)
-    case = finding(now, deployment="runs")
-    assert one_run(store, receiver, now, case).delivered.sent == 1
-    assert one_run(store, receiver, now + 1, case).delivered.sent == 1
-    assert [alert["labels"]["deployment"] for alert in manager.wait_for("firing")] == ["runs"]
-    assert one_run(store, receiver, now + 86400).delivered.sent == 1
-    manager.wait_for("resolved")
-
-
-@pytest.mark.alertmanager
-def test_alertmanager_one_peer_of_two_is_enough(manager: Alertmanager) -> None:
-    """Peers gossip; both gone is a failure."""
-    incident = fired(finding(time.time(), deployment="peers"), at=time.time())
-    both = AlertmanagerReceiver((manager.url, "http://127.0.0.1:9"), 300, time.time)
-    assert both.tell(telling("fired", incident), "k", None, tried_at=None) is not None
-    with pytest.raises(NotifyError, match="no answer"):
-        AlertmanagerReceiver(("http://127.0.0.1:9",), 300, time.time).tell(telling("fired", incident), "k", None, tried_at=None)
 
 
 # -- webhook, PagerDuty, Grafana
@@ -277,78 +195,3 @@ def test_slack_webhook_says_that_it_is_degraded(store: Store, tmp_path: Path) ->
     from detector.config import load_settings
 
     assert "webhook" in audience_of(load_settings(config, {"DETECTOR_SLACK_WEBHOOK_URL": url})).remarks[0]
-
-
-# -- settings
-@pytest.mark.parametrize(
-    ("text", "variable"),
-    [
-        ("notify: {slack: {channel: C0123456789}}", "DETECTOR_SLACK_TOKEN"),
-        ("notify: {slack_webhook: true}", "DETECTOR_SLACK_WEBHOOK_URL"),
-        ("notify: {webhook: {url: 'http://127.0.0.1:1/x'}}", "DETECTOR_WEBHOOK_SECRET"),
-        ("notify: {grafana: true}\ngrafana: {url: 'http://127.0.0.1:1'}", "DETECTOR_GRAFANA_TOKEN"),
-        ("notify: {grafana: true}", "grafana.url"),
-        ("notify: {pagerduty: {}}", "DETECTOR_PAGERDUTY_KEY"),
-        ("notify: {index: {name: detector-findings}}", "source.url"),
-        ("language: en", "notify.slack"),
-    ],
-)
-def test_what_a_receiver_lacks_is_named(text: str, variable: str, tmp_path: Path) -> None:
-    """Before the first run."""
-    from detector.config import load_settings
-
-    config = tmp_path / "detector.yml"
-    config.write_text(text)
-    with pytest.raises(ConfigError, match=variable.replace(".", r"\.")):
-        audience_of(load_settings(config, {}))
-
-
-def test_routes_first_match_wins(tmp_path: Path) -> None:
-    """By labels; to some, to all, to nobody."""
-    from detector.config import load_settings
-
-    config = tmp_path / "detector.yml"
-    config.write_text(
-        """
-notify:
-  slack: {channel: C0123456789}
-  file: {path: out.txt}
-  routes:
-    - {match: [deployment=chat, severity=critical], channel: C9876543210, owner: S0123456}
-    - {match: "deployment=~test-.*", to: []}
-    - {match: severity=warning, to: [file]}
-"""
-    )
-    route = audience_of(load_settings(config, {"DETECTOR_SLACK_TOKEN": "xoxb-1"})).routes
-    assert route(fired(finding(T0, severity="critical"))) == Route(("slack", "file"), "C9876543210", "S0123456")
-    assert route(fired(finding(T0, deployment="test-1"))) == Route(())
-    assert route(fired(finding(T0))) == Route(("file",))
-    assert route(fired(finding(T0, deployment="other", severity="critical"))) == Route(("slack", "file"))
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("routes: [{match: [deploymet=x]}]", "no label of an incident"),
-        ("routes: [{to: [pagerduty]}]", "pagerduty, which is not configured"),
-        ("routes: [{channel: C0123456789}]", "there is no Slack bot"),
-        ("slack: {channel: general}", "no channel id"),
-        ("slack: {channel: C0123456789}\n  slack_webhook: true", "exclude each other"),
-        ("timezone: Mars/Base", "no time zone"),
-        ("index: {name: 'llm-*'}", "no index name"),
-    ],
-)
-def test_faults_of_the_section_are_told(text: str, said: str, tmp_path: Path) -> None:
-    """At the start."""
-    from detector.config import load_settings
-
-    config = tmp_path / "detector.yml"
-    config.write_text(f"notify:\n  {text}\n")
-    with pytest.raises(ConfigError, match=said):
-        load_settings(config, {})
-
-
-def test_every_kind_is_known_to_some_receiver() -> None:
-    """No kind that a receiver asks for is a word that no decision makes."""
-    for receiver in (AlertmanagerReceiver, AnnotationReceiver, FileReceiver, PagerDutyReceiver, SlackWebhookReceiver, WebhookReceiver):
-        assert receiver.__dataclass_fields__["kinds"].default <= frozenset(KINDS)

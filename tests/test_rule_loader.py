@@ -11,46 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detector.cli import main
 from detector.errors import RuleError
 from detector.record import COLUMNS, SERIES_LABELS
 from detector.rule_case import CASE_COLUMNS, Row
 from detector.rule_schema import rule_schema
-from detector.rules import Rule, default_folder, load_rules, read_rule, read_rules
+from detector.rules import default_folder, load_rules, read_rules
 from detector.yaml_file import MAX_BYTES, MAX_DEPTH, parse, read
-
-GOOD = """\
-title: More answers end by length than usual
-status: stable
-severity: warning
-signal: length_cutoff
-detector: {share: {}}
-threshold: 0.1
-window: 1h
-meaning: Answers that ended by length, of all.
-impact: Users read half an answer or none.
-tests:
-  - name: fires at one half
-    current: [{count: 50, finish_reason: stop}, {count: 50, finish_reason: length}]
-    firing: [{deployment: d, model: m}]
-  - name: silent at nothing
-    current: [{count: 50, finish_reason: stop}]
-    firing: []
-"""
-
-
-def faults_of(folder: Path, text: str, name: str = "rule.yml") -> list[str]:
-    """`line: field: reason` of every fault of a rule file with this text."""
-    path = folder / name
-    path.write_text(text, encoding="utf-8")
-    rule, found = read_rule(path)
-    assert (rule is None) == bool(found)
-    return [str(fault).removeprefix(f"{path}:") for fault in sorted(found)]
-
-
-def changed(old: str, new: str) -> str:
-    assert old in GOOD
-    return GOOD.replace(old, new)
+from tests.rule_texts import GOOD, changed, faults_of
 
 
 def test_a_good_rule_loads_with_durations_in_minutes_and_its_stem_as_id(tmp_path: Path) -> None:
@@ -273,61 +240,3 @@ def test_every_field_of_the_schema_is_explained_to_the_editor() -> None:
     schema = rule_schema()
     assert [name for name, field in schema["properties"].items() if "description" not in field] == []
     assert [name for name, field in schema["$defs"]["Row"]["properties"].items() if "description" not in field] == []
-
-
-def test_lint_prints_every_fault_and_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "bad.yml").write_text(changed("severity: warning", "severity: loud"))
-    (tmp_path / "good.yml").write_text(GOOD)
-    assert main(["rules", "lint", str(tmp_path)]) == 1
-    out, err = capsys.readouterr()
-    assert out == f"{tmp_path}/bad.yml:3: severity: must be 'info', 'warning' or 'critical', got 'loud'\n"
-    assert err == "1 rule in order, 1 fault\n"
-    (tmp_path / "bad.yml").unlink()
-    assert main(["rules", "lint", str(tmp_path)]) == 0
-    assert main(["rules", "lint", "--format", "json", str(tmp_path)]) == 0
-    assert json.loads(capsys.readouterr().out.partition("\n")[2]) == {"rules": ["good"], "faults": [], "replaces_shipped": []}
-
-
-def test_test_prints_what_was_expected_and_got_and_exits_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "wrong.yml").write_text(changed("threshold: 0.1", "threshold: 0.9"))
-    assert main(["rules", "test", str(tmp_path)]) == 1
-    out = capsys.readouterr().out
-    assert "FAILED wrong: fires at one half\n" in out
-    assert "expected a score of 0.9 or more, got deployment d, model m: score 0.398 (50 of 100 flagged)" in out
-    assert out.endswith("1 rule, 2 cases, 1 failed\n")
-
-
-def test_test_remarks_on_a_rule_whose_silent_cases_prove_little(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "blunt.yml").write_text(GOOD)
-    assert main(["rules", "test", str(tmp_path)]) == 0
-    assert capsys.readouterr().out == (
-        "REMARK blunt: no silent case comes near; with half the threshold of 0.1 all of them would still pass\n1 rule, 2 cases, 0 failed\n"
-    )
-
-
-def test_a_case_with_too_few_requests_to_judge_does_not_count_as_silent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "few.yml").write_text(changed("threshold: 0.1", "threshold: 0.1\nmin_requests: 60"))
-    assert main(["rules", "test", str(tmp_path)]) == 1
-    assert "FAILED few: silent at nothing\n    expected a verdict, got deployment d, model m: could not be judged (" in capsys.readouterr().out
-
-
-def test_broken_rules_end_list_and_test_with_exit_code_2_and_every_fault(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "bad.yml").write_text(changed("severity: warning", "severity: loud"))
-    for verb in ("list", "test"):
-        assert main(["rules", verb, str(tmp_path)]) == 2
-        assert "bad.yml:3: severity" in capsys.readouterr().err
-
-
-def test_show_suggests_the_nearest_rule(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rules", "show", "think_tag_leek"]) == 2
-    assert "unknown rule 'think_tag_leek'; did you mean 'think_tag_leak'?" in capsys.readouterr().err
-
-
-def test_list_and_show_give_json_that_a_rule_can_be_made_from_again(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rules", "show", "think_tag_leak", "--format", "json"]) == 0
-    shown = json.loads(capsys.readouterr().out)
-    shown.pop("fires_when")
-    (rule,) = [rule for rule in load_rules() if rule.id == "think_tag_leak"]
-    assert Rule.model_validate(shown) == rule
-    assert main(["rules", "list", "--format", "json"]) == 0
-    assert [entry["id"] for entry in json.loads(capsys.readouterr().out)] == [rule.id for rule in load_rules()]

@@ -18,9 +18,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from detector.findings import Finding
+from detector.report import Report
+from detector.rules import Rule
+from detector.scheduled import Run
+from detector.settings.schedule import ScheduleSettings
+from detector.sources.base import CouldNot, Tally
+from detector.window import Window
+from detector.worker import Group, Worker, groups_of
 from tests.answers import envelope, leak
 from tests.servers.slack import CHANNEL, TOKEN, Workspace, slack
 
+SPIKE, LEAK = "finish_reason_length_spike", "think_tag_leak"
 PATIENCE = 90.0  # seconds that a busy machine gets for what takes one
 
 
@@ -139,3 +148,39 @@ def site(folder: Path) -> Iterator[Site]:
         finally:
             for worker in made.workers:
                 worker.end(signal.SIGKILL)
+
+
+def just_judged() -> datetime:
+    """A time that the next run judges: runs judge whole minutes."""
+    return datetime.now(UTC) - timedelta(seconds=61)
+
+
+def report(*could_not: CouldNot, findings: tuple[Finding, ...] = ()) -> Report:
+    """A minute's report."""
+    return Report(Window(0, 60), Tally(), findings, could_not)
+
+
+def group_of(rules: list[Rule], **schedule: Any) -> Group:
+    """The first group of a schedule without jitter."""
+    return groups_of(rules, ScheduleSettings.model_validate({"jitter": "0s", **schedule}))[0]
+
+
+def told(rules: list[Rule], runs: list[Run]) -> tuple[list[str], int, Worker]:
+    """Lines of log and heartbeats after these runs, a minute apart."""
+    said: list[str] = []
+    beats: list[float] = []
+    now = 0.0
+
+    def clock() -> float:
+        return now
+
+    made = Worker([group_of(rules)], lambda _: runs.pop(0), clock, said.append, lambda: beats.append(now))
+    for _ in range(len(runs)):
+        now += 60
+        made.run_group(made.groups[0])
+    return said, len(beats), made
+
+
+def blind(what: str, why: str = "it is down") -> Run:
+    """A run that could not look."""
+    return Run(report(CouldNot(what, why, "")))

@@ -37,12 +37,13 @@ class Alertmanager:
             found: list[dict[str, Any]] = json.load(answer)
             return found
 
-    def wait_for(self, status: str, count: int = 1) -> list[dict[str, Any]]:
-        """Alerts of this status that it notified of, once there are `count`; at most ten seconds."""
+    def wait_for(self, status: str, deployment: str) -> list[dict[str, Any]]:
+        """Alerts of this status and deployment that it notified of, once there is one; at most ten seconds. Those of others may be sent again meanwhile."""
         end = time.monotonic() + 10
         while True:
-            found = [alert for notification in list(self.got) for alert in notification["alerts"] if alert["status"] == status]
-            if len(found) >= count:
+            told = [alert for notification in list(self.got) for alert in notification["alerts"] if alert["status"] == status]
+            found = [alert for alert in told if alert["labels"]["deployment"] == deployment]
+            if found:
                 return found
             assert time.monotonic() < end, f"no {status} alert after 10 s: {self.got}"
             time.sleep(0.05)

@@ -1,0 +1,123 @@
+"""What `check` says of logs, windows and options that make no sense."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detector.cli import main
+from tests.answers import START, days, envelope, leak, write
+
+END = START + timedelta(days=2)
+
+
+def checked(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, dict[str, Any]]:
+    """Exit code and JSON report of one call."""
+    code = main(["check", "--format", "json", *args])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Two sound days, and twelve leaked and cut answers among 60 in the last hour, all of one pod."""
+    rows = days(2, 60)
+    rows += [leak(90_000 + i, END + timedelta(minutes=5 * i), pod="harbour-7") for i in range(12)]
+    rows += [envelope(91_000 + i, END + timedelta(minutes=i * 59 / 47)) for i in range(48)]
+    return write(tmp_path / "log.jsonl", rows)
+
+
+def test_unreadable_lines_are_named_and_make_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One broken line among many: counted, with its place; the rest is judged."""
+    path = write(tmp_path / "log.jsonl", days(2, 60))
+    lines = path.read_text().splitlines(keepends=True)
+    lines.insert(10, '{"request": {"model": \n')
+    path.write_text("".join(lines))
+    code, report = checked(capsys, "--since", "1h", "--source", str(path))
+    assert code == 2
+    assert report["scanned"]["unreadable"] == 1
+    assert any("log.jsonl:11" in place for places in report["scanned"]["places"].values() for place in places)
+    assert report["scanned"]["requests"] == 2880
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("empty.jsonl", b""),
+        ("binary.bin", bytes(range(256)) * 64),
+        ("words.txt", b"nothing to see here\nreally nothing\n"),
+        ("cut.gz", gzip.compress(b'{"request": {}, "response": {}}\n' * 2000)[:60]),
+        ("utf16.jsonl", '{"request": {}}'.encode("utf-16")),
+        ("numbers.jsonl", b"1\n2\n3\n"),
+        ("nested.jsonl", b'{"request":' * 20_000 + b"1" + b"}" * 20_000 + b"\n"),
+    ],
+)
+def test_what_is_no_log_is_said_and_never_healthy(name: str, data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A clear reason and exit code 2, no traceback."""
+    path = tmp_path / name
+    path.write_bytes(data)
+    code, report = checked(capsys, "--all", "--source", str(path))
+    assert code == 2
+    assert report["findings"] == []
+    assert report["could_not"]
+    assert all(entry["why"] and entry["remedy"] for entry in report["could_not"])
+
+
+def test_missing_file_is_an_error_with_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """No report, one line on stderr."""
+    assert main(["check", "--all", "--source", "no/such/file.jsonl"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "no/such/file.jsonl" in captured.err
+
+
+def test_a_source_that_can_not_be_read_is_a_report_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody listens there: JSON on stdout says so, one line on stderr, exit code 2."""
+    assert main(["check", "--format", "json", "--since", "1h", "--source", "http://127.0.0.1:9/llm-*"]) == 2
+    captured = capsys.readouterr()
+    (entry,) = json.loads(captured.out)["could_not"]
+    assert entry["blocking"] is True
+    assert "no connection" in entry["why"]
+    assert "no connection" in captured.err
+
+
+def test_records_without_time_are_judged_with_all_and_named_otherwise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Half the records bear no time."""
+    rows = days(1, 60)
+    for row in rows[::2]:
+        del row["timestamp"]
+    path = write(tmp_path / "log.jsonl", rows)
+    _, whole = checked(capsys, "--all", "--source", str(path))
+    assert any("bear no time" in note for note in whole["notes"])
+    code, recent = checked(capsys, "--since", "1h", "--source", str(path))
+    assert any("without a time" in entry["what"] for entry in recent["could_not"])
+    assert code == 2
+
+
+def test_records_from_the_future_do_not_move_the_window(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One clock is wrong by years; the window still ends with the others' newest record, and the stray is named."""
+    rows = [*days(2, 60), envelope(99_999, START.replace(year=2099))]
+    code, report = checked(capsys, "--since", "1h", "--source", str(write(tmp_path / "log.jsonl", rows)))
+    assert report["window"]["to"] == "2026-11-22T00:00:00Z"
+    assert any("future" in entry["what"] for entry in report["could_not"])
+    assert code == 2
+
+
+@pytest.mark.parametrize(
+    ("args", "word"),
+    [
+        (["--since", "soon"], "duration"),
+        (["--since", "1h", "--all"], "exclude each other"),
+        (["--from", "2026-11-20T00:00:00Z"], "both"),
+        (["--from", "2026-11-21", "--to", "2026-11-20"], "before"),
+        (["--all", "--jobs", "0"], "at least one"),
+    ],
+)
+def test_calls_that_make_no_sense_say_what_to_write(args: list[str], word: str, log: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line on stderr, exit code 2."""
+    assert main(["check", "--source", str(log), *args]) == 2
+    assert word in capsys.readouterr().err
