@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import pkgutil
 import sys
@@ -39,11 +40,14 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors that `detector` knows are printed on stderr without a traceback."""
     args = parser().parse_args(argv)
+    _prepare_output(for_programs=getattr(args, "format", "text") in ("json", "jsonl"))
     try:
         code: int = args.run(args)
         sys.stdout.flush()
     except DetectorError as error:
-        print(f"detector: {error}", file=sys.stderr)
+        from detector.render.inert import LINE, plain
+
+        print("\n".join(plain(line, LINE) for line in f"detector: {error}".split("\n")), file=sys.stderr)  # names of files, and words from them
         return CANNOT
     except KeyboardInterrupt:
         print("detector: interrupted", file=sys.stderr)
@@ -65,6 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"detector: a fault of detector itself: {type(error).__name__} at {where}; DETECTOR_TRACEBACK=1 shows more. Please report it", file=sys.stderr)
         return CANNOT
     return code
+
+
+def _prepare_output(*, for_programs: bool) -> None:
+    """What stdout's encoding lacks (a dash in a cron job's ASCII, half a character in a log's id) is written as an escape; JSON is UTF-8 anywhere."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace", encoding="utf-8" if for_programs else None)
 
 
 if __name__ == "__main__":

@@ -31,11 +31,15 @@ def fold(findings: Sequence[Finding]) -> list[Finding]:
     for i, finding in enumerate(findings):
         head = find(i)
         if head == i:
-            name = f"{finding.deployment or ''}\x1f{finding.signal}"
-            keys[i] = hashlib.sha256(name.encode()).hexdigest()[:16]
+            keys[i] = fingerprint(finding.deployment, finding.signal)
     return [replace(finding, incident=keys[find(i)]) for i, finding in enumerate(findings)]
 
 
 def _overlap(one: Finding, other: Finding) -> bool:
     shared = max(one.also.get(other.signal, 0), other.also.get(one.signal, 0))
     return shared * 2 >= max(1, min(one.counts.flagged, other.counts.flagged)) and shared > 0
+
+
+def fingerprint(deployment: str | None, signal: str) -> str:
+    """The id of an incident that begins with this signal on this deployment: stable over runs and processes."""
+    return hashlib.sha256(f"{deployment or ''}\x1f{signal}".encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from detector.findings import Finding
-from detector.incidents import Incident, Policy, fingerprint
+from detector.folding import fingerprint
+from detector.incidents import Incident, Policy
 
 
 def groups_of_incidents(findings: Sequence[Finding]) -> list[tuple[Finding, ...]]:

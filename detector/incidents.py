@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
@@ -97,8 +96,3 @@ class Advanced:
 
     incidents: tuple[Incident, ...]
     changes: tuple[Change, ...] = field(default=())
-
-
-def fingerprint(deployment: str | None, signal: str) -> str:
-    """The id of an incident that begins with this signal on this deployment: stable over runs and processes."""
-    return hashlib.sha256(f"{deployment or ''}\x1f{signal}".encode("utf-8", "surrogatepass")).hexdigest()[:16]

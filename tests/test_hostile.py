@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from detector.incidents import Incident, fingerprint
+from detector.folding import fingerprint
+from detector.incidents import Incident
 from detector.notify.alertmanager import AlertmanagerReceiver
 from detector.notify.annotations import AnnotationReceiver
 from detector.notify.base import KINDS, Link, Telling

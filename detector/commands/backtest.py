@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from detector.backtest import backtest, bin_minutes
     from detector.config import load_settings
     from detector.errors import ConfigError
+    from detector.render.inert import LINE, plain
     from detector.rule_choice import replacements, rules_of
     from detector.window import MINUTE, instant, iso, minutes
 
@@ -80,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     for line in replacements(settings, args.rules):
         print(f"detector: {line}", file=sys.stderr)
     for entry in could_not:
-        print(f"detector: {entry.what}: {entry.why}; {entry.remedy}", file=sys.stderr)
+        print(plain(f"detector: {entry.what}: {entry.why}; {entry.remedy}", LINE), file=sys.stderr)
     if args.format == "jsonl":
         sys.stdout.writelines(f"{json.dumps(_as_dict(alarm), ensure_ascii=False)}\n" for alarm in result.alarms)
     else:

@@ -94,6 +94,8 @@ def _described(fmt: Format) -> dict[str, Any]:
 
 
 def _detect(args: argparse.Namespace) -> int:
+    from detector.render.inert import LINE, plain
+    from detector.render.numbers import several
     from detector.sources.files import expand
 
     known = True
@@ -105,7 +107,7 @@ def _detect(args: argparse.Namespace) -> int:
         else:
             _summarise(path, found)
         if len(found) >= args.documents:
-            print(f"{path}: stopped after {args.documents} documents", file=sys.stderr)
+            print(f"{plain(path, LINE)}: stopped after {several(args.documents, 'document')}", file=sys.stderr)
         known = known and bool(found) and all(name is not None for _, name, _ in found)
     return OK if known else COULD_NOT
 
@@ -151,17 +153,19 @@ def _raw(path: str) -> Iterator[Document]:
 
 
 def _summarise(path: str, found: list[tuple[str, str | None, str]]) -> None:
+    from detector.render.inert import LINE, plain
+
     counts = Counter(name for _, name, _ in found)
     named = [f"{name or 'not recognised'} ({count} of {len(found)})" for name, count in counts.most_common()]
-    print(f"{path}: {', '.join(named) if named else 'no document'}")
+    print(f"{plain(path, LINE)}: {', '.join(named) if named else 'no document that can be read'}")
     told: set[tuple[str | None, str]] = set()
     for place, name, evidence in found:
         if (name, evidence) not in told and sum(known == name for known, _ in told) < 5:
             told.add((name, evidence))
-            print(f"    {name or 'not recognised'}: {evidence} ({place})")
+            print(f"    {name or 'not recognised'}: {plain(evidence)} ({plain(place, LINE)})")
     if len(counts) > 1:
         for line in _runs(found):
-            print(f"    {line}")
+            print(f"    {plain(line, LINE)}")
 
 
 def _runs(found: list[tuple[str, str | None, str]]) -> Iterator[str]:
@@ -231,6 +235,7 @@ def utc(seconds: float) -> str | None:
 
 def _report(tally: Tally, records: int) -> None:
     """What was read, and how many lines were not, with reasons and the first places."""
+    from detector.render.inert import LINE, plain
     from detector.render.numbers import several
 
     formats = ", ".join(f"{name} {count}" for name, count in tally.formats.most_common())
@@ -239,6 +244,6 @@ def _report(tally: Tally, records: int) -> None:
     print(f"{several(unreadable + ignored, 'line')} gave no record: {unreadable} unreadable, {ignored} no answer", file=sys.stderr)
     for word, counts in (("unreadable", tally.unreadable), ("no answer", tally.ignored)):
         for reason, count in counts.most_common():
-            print(f"    {word}: {count} {reason} ({', '.join(tally.places.get(reason, [])[:5])})", file=sys.stderr)
+            print(plain(f"    {word}: {count} {reason} ({', '.join(tally.places.get(reason, [])[:5])})", LINE), file=sys.stderr)
     for fault in tally.could_not:
-        print(f"could not look: {fault.what}: {fault.why}", file=sys.stderr)
+        print(plain(f"could not look: {fault.what}: {fault.why}", LINE), file=sys.stderr)

@@ -38,6 +38,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _run(args: argparse.Namespace) -> int:
     from detector.config import load_settings
     from detector.reading import ReadingOptions
+    from detector.render.inert import LINE, plain
     from detector.signals.base import signals
     from detector.sources.base import Tally
     from detector.sources.files import Files
@@ -56,7 +57,7 @@ def _run(args: argparse.Namespace) -> int:
             print(json.dumps(answer, ensure_ascii=False) if args.format == "jsonl" else _text(answer))
     sys.stdout.flush()
     for fault in tally.could_not:
-        print(f"{fault.what}: {fault.why}", file=sys.stderr)
+        print(plain(f"{fault.what}: {fault.why}", LINE), file=sys.stderr)
     print(f"{_summary(tally, answers, flagged)}", file=sys.stderr)
     return UNREADABLE if tally.unreadable or tally.could_not else OK
 
@@ -90,8 +91,10 @@ def identities(batch: Batch) -> list[str]:
 
 
 def _told(outcome: Rejected) -> None:
+    from detector.render.inert import LINE, plain
+
     kind = "no answer" if outcome.ignored else "unreadable"
-    print(f"{outcome.document.place}: {kind}: {outcome.reason}", file=sys.stderr)
+    print(plain(f"{outcome.document.place}: {kind}: {outcome.reason}", LINE), file=sys.stderr)
 
 
 def _text(answer: dict[str, Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
+LINE = 4000  # characters of one line of an error or a warning: a path may be that long
 MAX_LENGTH = 200  # characters of one label or id on screen; longer ones are cut with a mark
 
 # Cc control, Cf format (bidi overrides, zero-width, tags), Cs surrogates, Co private use, Zl/Zp line separators
