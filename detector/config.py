@@ -79,6 +79,8 @@ class Settings(Strict):
             raise ValueError("is no database address: write sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME") from None
         if parts.scheme.partition("+")[0] not in {"sqlite", "postgresql"}:
             raise ValueError("is no database address: write sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME")
+        if parts.scheme.partition("+")[0] == "sqlite" and parts.query and "uri=true" not in parts.query:
+            raise ValueError("may hold no options (?…): write sqlite:///FILE")
         if password is not None:
             raise ValueError("must hold no password: set DETECTOR_STORE_PASSWORD, or DETECTOR_STORE_PASSWORD_FILE")
         return value

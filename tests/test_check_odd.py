@@ -121,3 +121,15 @@ def test_calls_that_make_no_sense_say_what_to_write(args: list[str], word: str, 
     """One line on stderr, exit code 2."""
     assert main(["check", "--source", str(log), *args]) == 2
     assert word in capsys.readouterr().err
+
+
+def test_a_message_and_json_do_not_share_standard_output(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "detector.yml"
+    config.write_text("notify: {file: {path: '-'}}\nstore: 'sqlite://'\n")
+    call = ["check", "--since", "1h", "--source", str(log), "--notify", "--config", str(config)]
+    assert main([*call, "--format", "json"]) == 2
+    assert capsys.readouterr().out == ""
+    assert main(call) == 1
+    out, err = capsys.readouterr()
+    assert "  fired  " in out
+    assert err == "detector: store: sqlite:// keeps nothing: every run tells anew of what still fires\n"

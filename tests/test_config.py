@@ -113,6 +113,7 @@ def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
         ("group_by: []", ["1: group_by: is empty: it needs at least 1 entry"]),
         ("group_by: [pods]", ["1: group_by[0]: must be 'deployment', 'model', 'engine', 'engine_version', 'pod' or 'stream', got 'pods'; did you mean 'pod'?"]),
         ("source: {path: x, timezone: ''}", ["1: source.timezone: '' is no time zone: write an IANA name such as UTC or Asia/Seoul"]),
+        ("store: 'sqlite:///x.db?mode=ro'", ["1: store: may hold no options (?…): write sqlite:///FILE"]),
         ("store: mysql://x", ["1: store: is no database address: write sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"]),
         ("schedule: {every: 5}", ["1: schedule.every: 5 has no unit: write a number and one of s, m, h, d, w, such as 90s, 15m, 1h or 7d"]),
         ("schedule: {every: 0m}", ["1: schedule.every: must be longer than nothing"]),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from detector.report import Report
     from detector.rules import Rule
 
+FORGETFUL = ("sqlite://", "sqlite:///:memory:")  # stores that end with the process
 EPILOG = """\
 Exit codes: 0 looked and nothing fires, 1 something fires (even if a part could not be seen, which is said), 2 nothing fires but something could
 not be looked at, 3 (with --notify) a message could not be delivered and waits for the next run. What lies before the window is the baseline. In a file,
@@ -78,13 +79,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _notify(settings: Settings, rules: Sequence[Rule], span: Span, args: argparse.Namespace) -> int:
     """One scheduled run: check, advance the incidents, tell; the report is printed as without --notify."""
-    from detector.errors import SourceError
+    from detector.errors import ConfigError, SourceError
     from detector.notify.choice import audience_of
     from detector.report import blind_report
     from detector.scheduled import run_once
     from detector.storage.store import Store
 
+    if args.format == "json" and settings.notify.file is not None and settings.notify.file.path == "-":
+        raise ConfigError("--format json and notify.file.path `-` both write to standard output: name a file there, or print text")
     audience = audience_of(settings)
+    if settings.store in FORGETFUL:
+        print(f"detector: store: {settings.store} keeps nothing: every run tells anew of what still fires", file=sys.stderr)
     store = Store(settings.store, settings.secrets.store_password)
 
     def look() -> Report:
