@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,18 @@ from detector.scheduled import Audience, Run, run_once
 from detector.storage.silences import matcher
 from detector.storage.store import Store
 from tests.incident_cases import RULES, T0, finding, report
-from tests.servers.slack import CHANNEL, TOKEN, Message, Workspace
+from tests.servers.slack import CHANNEL, TOKEN, Message, Workspace, slack
 
 CLEAN_AFTER = 24 * 60  # minutes
+
+
+@contextmanager
+def at_a_desk(folder: Path) -> Iterator[Desk]:
+    """A desk in this folder."""
+    with slack() as (url, workspace):
+        found = Desk(folder, url, workspace)
+        yield found
+        found.store.close()
 
 
 class Desk:

@@ -3,42 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from detector.errors import NotifyError
-from detector.incidents import Incident
 from detector.notify.alertmanager import AlertmanagerReceiver
-from detector.notify.base import Link, Receiver, Route, Telling
-from detector.scheduled import Audience, Run, run_once
 from detector.storage.store import Store
-from tests.incident_cases import RULES, T0, finding, fired, report
+from tests.incident_cases import finding, fired
+from tests.receiver_cases import ended, one_run, telling
 from tests.servers.alertmanager import Alertmanager, alertmanager
 from tests.servers.required import ServerMissingError, missing
-
-LINKS = (
-    Link("kibana", "Kibana", "https://kibana.example/app/discover#/?_g=(time:(from:'2026'))"),
-    Link("grafana", "Grafana: ttft", "https://grafana.example/d/x", "ttft"),
-)
-
-
-def telling(kind: str, incident: Incident, at: float = T0, **more: Any) -> Telling:
-    return Telling(kind, "because", at, incident, LINKS, **more)
-
-
-def ended(incident: Incident, at: float) -> Incident:
-    return replace(incident, state="resolved", resolved_at=at)
-
-
-def one_run(store: Store, receiver: Receiver, now: float, *findings: Any, clock: Callable[[], float] = time.time) -> Run:
-    """A scheduled run with this receiver alone."""
-    return run_once(
-        lambda: report(now, *findings), list(RULES.values()), store, Audience({receiver.name: receiver}, lambda incident: Route((receiver.name,))), clock
-    )
 
 
 @pytest.fixture

@@ -17,6 +17,7 @@ from detector.errors import ConfigError
 from detector.settings.reference import keys, reference
 from detector.signals.base import SignalOptions
 from detector.strict_model import Strict
+from tests.config_texts import faults_of, loaded
 
 DESIGNED = """\
 source: {url: https://es.example:9200, index: llm-*, lag: 2m}
@@ -36,18 +37,6 @@ notify:
 language: en
 privacy: {content: off}
 """
-
-
-def loaded(folder: Path, text: str, environ: dict[str, str] | None = None) -> Settings:
-    path = folder / "detector.yml"
-    path.write_text(text, encoding="utf-8")
-    return load_settings(path, environ or {})
-
-
-def faults_of(folder: Path, text: str) -> list[str]:
-    with pytest.raises(ConfigError) as error:
-        loaded(folder, text)
-    return [line.removeprefix(f"{folder}/detector.yml:") for line in str(error.value).splitlines()]
 
 
 def test_the_documented_file_loads(tmp_path: Path) -> None:

@@ -13,17 +13,15 @@ from detector.notify.base import Route
 from detector.notify.delivery import deliver
 from detector.notify.file import FileReceiver
 from detector.scheduled import Audience, run_once
-from tests.desk import CLEAN_AFTER, Desk, at, silence, storm
+from tests.desk import CLEAN_AFTER, Desk, at, at_a_desk, silence, storm
 from tests.incident_cases import RULES, T0, report
-from tests.servers.slack import CHANNEL, OTHER_CHANNEL, slack
+from tests.servers.slack import CHANNEL, OTHER_CHANNEL
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    with slack() as (url, workspace):
-        found = Desk(tmp_path, url, workspace)
+    with at_a_desk(tmp_path) as found:
         yield found
-        found.store.close()
 
 
 def test_a_receiver_that_asks_for_rest_gets_it(desk: Desk) -> None:

@@ -12,38 +12,17 @@ from typing import Any
 import pytest
 
 from detector.errors import NotifyError
-from detector.incidents import Incident
 from detector.notify.annotations import AnnotationReceiver
-from detector.notify.base import Link, Receiver, Route, Telling
+from detector.notify.base import Receiver
 from detector.notify.choice import audience_of
 from detector.notify.file import FileReceiver
 from detector.notify.pagerduty import PagerDutyReceiver
 from detector.notify.slack_webhook import SlackWebhookReceiver
 from detector.notify.webhook import WebhookReceiver
-from detector.scheduled import Audience, Run, run_once
 from detector.storage.store import Store
-from tests.incident_cases import RULES, T0, finding, fired, report
+from tests.incident_cases import T0, finding, fired
+from tests.receiver_cases import one_run, telling
 from tests.servers.receivers import Grafana, PagerDuty, Service, Webhook, served
-
-LINKS = (
-    Link("kibana", "Kibana", "https://kibana.example/app/discover#/?_g=(time:(from:'2026'))"),
-    Link("grafana", "Grafana: ttft", "https://grafana.example/d/x", "ttft"),
-)
-
-
-def telling(kind: str, incident: Incident, at: float = T0, **more: Any) -> Telling:
-    return Telling(kind, "because", at, incident, LINKS, **more)
-
-
-def ended(incident: Incident, at: float) -> Incident:
-    return replace(incident, state="resolved", resolved_at=at)
-
-
-def one_run(store: Store, receiver: Receiver, now: float, *findings: Any, clock: Callable[[], float] = time.time) -> Run:
-    """A scheduled run with this receiver alone."""
-    return run_once(
-        lambda: report(now, *findings), list(RULES.values()), store, Audience({receiver.name: receiver}, lambda incident: Route((receiver.name,))), clock
-    )
 
 
 @pytest.fixture

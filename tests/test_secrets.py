@@ -7,22 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from detector.config import Settings, load_settings
 from detector.errors import ConfigError
 from detector.secrets import Secrets, load_secrets, variable
-
-
-def loaded(folder: Path, text: str, environ: dict[str, str] | None = None) -> Settings:
-    path = folder / "detector.yml"
-    path.write_text(text, encoding="utf-8")
-    return load_settings(path, environ or {})
-
-
-def faults_of(folder: Path, text: str) -> list[str]:
-    with pytest.raises(ConfigError) as error:
-        loaded(folder, text)
-    return [line.removeprefix(f"{folder}/detector.yml:") for line in str(error.value).splitlines()]
-
+from tests.config_texts import faults_of, loaded
 
 SECRET = "s3cr3t-of-this-test"
 

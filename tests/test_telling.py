@@ -13,17 +13,15 @@ from detector.notify.base import Heard, Route
 from detector.notify.file import FileReceiver
 from detector.scheduled import answer
 from detector.storage.store import Store
-from tests.desk import CLEAN_AFTER, Desk, at, silence, storm
+from tests.desk import CLEAN_AFTER, Desk, at, at_a_desk, silence, storm
 from tests.incident_cases import T0
-from tests.servers.slack import CHANNEL, OTHER_CHANNEL, Message, slack
+from tests.servers.slack import CHANNEL, OTHER_CHANNEL, Message
 
 
 @pytest.fixture
 def desk(tmp_path: Path) -> Iterator[Desk]:
-    with slack() as (url, workspace):
-        found = Desk(tmp_path, url, workspace)
+    with at_a_desk(tmp_path) as found:
         yield found
-        found.store.close()
 
 
 # -- storms
