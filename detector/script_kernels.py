@@ -11,41 +11,49 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from detector.kernel_start import compiled
+from detector.latin_kernels import SENTENCE_CHARACTERS, grammar, latin_languages, latin_sentence
 from detector.signals import mojibake
-from detector.signals.scripts import JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, not_japanese
+from detector.signals.chinese_in_japanese import CHINESE_IN_JAPANESE
+from detector.signals.scripts import GREEK_LETTERS, JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, not_japanese, only_simplified
 
 CHUNK_CHARACTERS = 1 << 18  # a megabyte of code points at a time
 NAMES = ("", *SCRIPTS)
-LATIN, HAN, KANA, HANGUL, CYRILLIC = (NAMES.index(name) for name in ("latin", "han", "kana", "hangul", "cyrillic"))
-UNCOMMON, ALIEN, HALFWIDTH, ACCENT, HIGH, ACCENTED, CONTINUATION = (1 << place for place in range(7))
+LATIN, HAN, KANA, HANGUL, CYRILLIC, GREEK = (NAMES.index(name) for name in ("latin", "han", "kana", "hangul", "cyrillic", "greek"))
+UNCOMMON, ALIEN, HALFWIDTH, ACCENT, HIGH, ACCENTED, CONTINUATION, SIMPLIFIED, SECOND = (1 << place for place in range(9))
 _PLANE = 1 << 16
-ACCENTED_LETTERS = 1  # as in `detector.signals.language_switch`
+CAPITALS, CAPITALS_SHARE = mojibake.CAPITALS, mojibake.CAPITALS_SHARE
 UNCOMMON_SHARE = mojibake.UNCOMMON_HINT_SHARE
+
+
+SIGNS_INSIDE = np.array([point in (0xA9, 0xAE, 0xB1, 0xB3, 0xB6, 0xB9, 0xBB, 0xBC, 0xBE, 0xBF) for point in range(0xA0, 0xC0)])  # as in `mojibake`
+_PAIRS = np.array([[ord(letter) for letter in pair] for pair in CHINESE_IN_JAPANESE.split()], np.uint32)
 
 
 class Tables(NamedTuple):
     """Per code point of the basic plane: the script (place in `NAMES`, 0 for no letter) and the properties above as bits."""
 
     script: NDArray[np.uint8]
-    bits: NDArray[np.uint8]
+    bits: NDArray[np.uint16]
 
 
 @cache
 def tables() -> Tables:
     """Tables made from the same definitions that the exact rules use."""
     script = np.zeros(_PLANE, np.uint8)
-    bits = np.zeros(_PLANE, np.uint8)
+    bits = np.zeros(_PLANE, np.uint16)
     for number, letters in enumerate(SCRIPTS.values(), start=1):
         for first, last in _ranges(letters):
             script[first : min(last, _PLANE - 1) + 1] = number
     known = np.zeros(_PLANE, np.bool_)
     known[[ord(character) for character in common()]] = True
     for first, last in ((0x4E00, 0x9FFF), (0xAC00, 0xD7A3)):
-        bits[first : last + 1] |= np.where(known[first : last + 1], 0, UNCOMMON).astype(np.uint8)
+        bits[first : last + 1] |= np.where(known[first : last + 1], 0, UNCOMMON).astype(np.uint16)
     _mark(bits, "".join(not_japanese()), ALIEN)
+    _mark(bits, "".join(only_simplified()), SIMPLIFIED)
+    _mark(bits, "".join(pair[1] for pair in CHINESE_IN_JAPANESE.split()), SECOND)
     _mark(bits, "".join(map(chr, range(0xFF66, 0xFF9E))), HALFWIDTH)
     _mark(bits, mojibake.accents_in_eastern_encodings(), ACCENT)
     _mark(bits, mojibake.WINDOWS_1252 + "".join(map(chr, range(0x80, 0x100))), HIGH)
@@ -54,8 +62,8 @@ def tables() -> Tables:
     return Tables(script, bits)
 
 
-def _mark(bits: NDArray[np.uint8], characters: str, what: int) -> None:
-    bits[[ord(character) for character in characters]] |= np.uint8(what)
+def _mark(bits: NDArray[np.uint16], characters: str, what: int) -> None:
+    bits[[ord(character) for character in characters]] |= np.uint16(what)
 
 
 def _ranges(letters: str) -> list[tuple[int, int]]:
@@ -70,10 +78,7 @@ def _ranges(letters: str) -> list[tuple[int, int]]:
 
 
 def suspicious(texts: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.uint8]]:
-    """For each text whether it needs an exact look, and its main script beside Latin (place in `NAMES`; 0: none). Never raises on any text.
-
-    A text in Latin letters with accents has the main script Latin.
-    """
+    """For each text whether it needs an exact look, and its main script beside Latin, or Latin (place in `NAMES`). Never raises on any text."""
     suspect = np.zeros(len(texts), np.bool_)
     local = np.zeros(len(texts), np.uint8)
     first = 0
@@ -86,12 +91,12 @@ def suspicious(texts: Sequence[str]) -> tuple[NDArray[np.bool_], NDArray[np.uint
         starts = np.zeros(last - first + 1, np.int64)
         np.cumsum(np.fromiter(map(len, texts[first:last]), np.int64, last - first), out=starts[1:])
         table = tables()
-        _judge(points, starts, table.script, table.bits, suspect[first:last], local[first:last])
+        _judge(points, starts, table.script, table.bits, grammar(), suspect[first:last], local[first:last])
         first = last
     return suspect, local
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _same(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, begin: int, length: int, gap: int) -> bool:
     """The `length` letters that end at `at` stand once more before them, `gap` characters apart; all are Han or Hangul."""
     if at - 2 * length - gap + 1 < begin:
@@ -103,7 +108,12 @@ def _same(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, begin:
     return True
 
 
-@njit(cache=True, nogil=True)
+@compiled
+def _small(point: int) -> bool:
+    return 97 <= point <= 122 or 0xC0 <= point <= 0xFF or 65 <= point <= 90
+
+
+@compiled
 def _stutters(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, begin: int) -> int:
     """1 where the one to three letters that end at `at` stand once more right before them, or one blank or comma before."""
     for length in range(1, 4):
@@ -117,12 +127,13 @@ def _stutters(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, be
     return 0
 
 
-@njit(cache=True, nogil=True)
+@compiled
 def _judge(
     points: NDArray[np.uint32],
     starts: NDArray[np.int64],
     script: NDArray[np.uint8],
-    bits: NDArray[np.uint8],
+    bits: NDArray[np.uint16],
+    known_words: tuple[NDArray[np.uint16], NDArray[np.uint64], NDArray[np.uint16]],
     suspect: NDArray[np.bool_],
     local: NDArray[np.uint8],
 ) -> None:
@@ -130,29 +141,39 @@ def _judge(
         begin, end = starts[row], starts[row + 1]
         count = np.zeros(32, np.int64)
         runs = np.zeros(32, np.int64)
-        aliens = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = byte_letters = 0
-        strange = False
-        before = np.int64(0)
+        aliens = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = 0
+        byte_letters = greeks = capitals = 0
+        strange = simplified = False
+        before = last_script = np.int64(0)
+        other, sentence = begin, False  # where the last letter that is not Latin ended; a Latin sentence beside such letters
         for at in range(begin, end):
             point = points[at]
             if point < 128:  # most characters of most texts: letters are counted, nothing else is looked at
                 before = np.int64(0)
                 if 97 <= point <= 122 or 65 <= point <= 90:
                     latin_letters += 1
-                    before = np.int64(LATIN)
+                    before = last_script = np.int64(LATIN)
                 accented = high = 0
                 continue
             if 0x4E00 <= point <= 0x9FFF or 0xAC00 <= point <= 0xD7A3:  # most characters of East Asian texts
                 hangul = point >= 0xAC00
                 if hangul:
                     hanguls += 1
-                    runs[HANGUL] += before != HANGUL
+                    runs[HANGUL] += last_script != HANGUL
                 else:
                     hans += 1
-                    runs[HAN] += before != HAN
+                    runs[HAN] += last_script != HAN
+                last_script = np.int64(HANGUL if hangul else HAN)
+                if at - other > SENTENCE_CHARACTERS and not sentence:
+                    sentence = latin_sentence(points, script, other, at, other > begin, True)
+                other = at + 1
                 mark = bits[point]
                 if mark:
                     aliens += (mark & ALIEN) != 0
+                    simplified |= (mark & SIMPLIFIED) != 0
+                    if mark & SECOND and at > begin:
+                        for pair in range(len(_PAIRS)):
+                            simplified |= _PAIRS[pair, 0] == points[at - 1] and _PAIRS[pair, 1] == point
                     uncommon += (mark & UNCOMMON) != 0
                     accents += (mark & ACCENT) != 0 and at > begin and 97 <= points[at - 1] <= 122
                 if at - begin >= 4:
@@ -167,21 +188,42 @@ def _judge(
                     strange |= points[at - 1] == 0x9983 and not hangul
                     if at - 2 >= begin and points[at - 1] == 32 and at + 2 < end and points[at + 1] == 32 and 97 <= points[at + 2] <= 122:
                         singles += 97 <= points[at - 2] <= 122
-                before = np.int64(HANGUL if hangul else HAN)
+                before = last_script
                 accented = high = 0
                 continue
             if point >= _PLANE:
                 this, what = np.int64(HAN if 0x20000 <= point <= 0x3134F else 0), np.int64(0)
             else:
                 this, what = np.int64(script[point]), np.int64(bits[point])
-            if this:
+            if this == GREEK:
+                greeks = greeks + 1 if before == GREEK else 1
+                count[this] += GREEK_LETTERS if greeks == GREEK_LETTERS else greeks > GREEK_LETTERS
+                if greeks == GREEK_LETTERS:
+                    runs[this] += last_script != this
+                    last_script = this
+                    if not sentence:
+                        sentence = latin_sentence(points, script, other, at, other > begin, True)
+                if greeks >= GREEK_LETTERS:
+                    other = at + 1
+            elif this:
                 count[this] += 1
-                if this != before:
-                    runs[this] += 1
+                runs[this] += last_script != this
+                last_script = this
+                if this != LATIN:
+                    if at - other > SENTENCE_CHARACTERS and not sentence:
+                        sentence = latin_sentence(points, script, other, at, other > begin, True)
+                    other = at + 1
             strange |= (point == 0x120 or point == 0x10A) and at > begin and points[at - 1] > 32  # compiled: Ġ and Ċ of raw tokens after a character
             strange |= point == 0x2581 and at > begin and points[at - 1] > 32 and points[at - 1] != 0x2581 and points[at - 1] < 0x2580
             if 0x122 <= point <= 0x143 and at > begin and 0xA1 <= points[at - 1] <= 0x143 and this:
                 byte_letters += 1
+            if 0x2500 <= point <= 0x25A0 and at > begin and at + 1 < end and points[at + 1] >= 0xA0:  # box drawing inside words
+                lead = points[at - 1]
+                strange |= 97 <= lead <= 122 or 65 <= lead <= 90 or (lead < _PLANE and script[lead] == CYRILLIC) or 0x2564 <= point <= 0x2568
+            strange |= (
+                0xA9 <= point <= 0xBF and SIGNS_INSIDE[point - 0xA0] and at > begin and at + 1 < end and _small(points[at - 1]) and _small(points[at + 1])
+            )
+            capitals += this == CYRILLIC and point <= 0x42F
             high = high + 1 if what & HIGH else 0
             if high >= 6:
                 strange = True
@@ -203,6 +245,8 @@ def _judge(
             elif what & HALFWIDTH:
                 halfwidth += 1
             before = this
+        if other > begin and not sentence:
+            sentence = latin_sentence(points, script, other, end, True, False)
         count[LATIN] += latin_letters
         count[HAN] += hans
         count[HANGUL] += hanguls
@@ -221,11 +265,19 @@ def _judge(
         if both:
             scripts -= 1
         latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < LOCAL_SHARE * total or often < LOCAL_RUNS or both)
-        chinese = both and (aliens >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
+        chinese = both and (simplified or aliens >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
         strange |= byte_letters >= 2
-        wrong = strange or words >= 3 or accents >= 3 or broken >= 4 or halfwidth >= 3 or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
+        wrong = (
+            strange
+            or words >= 3
+            or accents >= 3
+            or broken >= 4
+            or (capitals >= CAPITALS and capitals >= CAPITALS_SHARE * count[CYRILLIC])
+            or halfwidth >= 3
+            or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
+        )
         scrambled = singles >= 4 or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
-        suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled
-        if heaviest == 0 and count[LATIN] - latin_letters >= ACCENTED_LETTERS:
-            heaviest = LATIN
-        local[row] = KANA if both else heaviest
+        suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled or (scripts == 1 and sentence)
+        if scripts == 0 and not suspect[row]:
+            suspect[row] = latin_languages(points, script, begin, end, *known_words)
+        local[row] = KANA if both else heaviest if heaviest else LATIN

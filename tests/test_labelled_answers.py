@@ -14,7 +14,7 @@ import pytest
 from tests.signal_cases import SHARED, lines, needs_shared
 
 DATA = Path(__file__).parent / "data"
-SETS = {"responses": DATA / "responses" / "responses.jsonl", "redteam": DATA / "redteam" / "cases.jsonl"}
+SETS = {name: DATA / name / file for name, file in (("responses", "responses.jsonl"), ("redteam", "cases.jsonl"), ("fresh", "cases.jsonl"))}
 
 
 @cache

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from itertools import islice
 
+from detector.signals.everyday_words import is_everyday
 from detector.signals.scripts import SCRIPTS, Run, letters, not_japanese, runs, simplified_count
 
 _SENTENCE = re.compile(r"[^。！？!?\n.]+[。！？!?.]*")
@@ -26,11 +27,17 @@ OPENING_RATIO = 3  # own characters per foreign one where a foreign sentence has
 CHINESE_LETTERS, CHINESE_ALIENS, CHINESE_WORDS = 12, 2, 1
 JUDGED_CHARACTERS, MOST_SENTENCES = 1 << 14, 8  # the time for hostile text stays bounded
 LABELS = 2  # different ones; a single foreign label is a name or a term
+LIST, ENTRY_WORDS, ENTRY_LETTERS = 3, 3, 4  # entries of a list, Latin words in each of the others, characters of the foreign one
+ENTRY_RUNS = 40
+_BULLET, _LATIN_WORD = re.compile(r"[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+(.*)"), re.compile(r"[A-Za-z]{2,}")
 GLOSSARY_SHARE = 0.6  # of the lines that hold the other language, with own words beside it: a glossary
 
 
 def foreign_lines(text: str, main: str, is_meant: Callable[[Run], bool]) -> tuple[int, set[str]] | None:
     """Number and scripts of the foreign headings, labels, cells or sentences in `text` (prose); None where there are too few. `is_meant` excuses a run."""
+    if main == "latin":
+        entries = list(_entries(text[:JUDGED_CHARACTERS], is_meant))
+        return (len(entries), {run.script for run in entries}) if entries else None
     own = {"zh": {"han"}, "ja": {"han", "kana"}, "ko": {"hangul"}}.get(main)
     if own is None:
         return None
@@ -131,4 +138,37 @@ def _labels(text: str, foreign: list[Run], own: set[str]) -> Iterable[Run]:
             )
     if pairs >= 3 and pairs >= GLOSSARY_SHARE * filled:
         return
-    yield from (run for run in taken if run.script != "han" or simplified_count(run.text))
+    yield from (run for run in taken if run.script != "han" or simplified_count(run.text) or is_everyday(run))
+
+
+def _entries(text: str, is_meant: Callable[[Run], bool]) -> Iterable[Run]:
+    """Everyday words of an East Asian language that are an entry of a Latin list, or stand in a Latin column of a table."""
+    lines = text.split("\n")
+    bullets = [match[1] for line in lines if (match := _BULLET.match(line)) is not None]
+    foreign = [run for entry in bullets if (run := _everyday_entry(entry)) is not None]
+    if (
+        len(foreign) == 1
+        and len(bullets) >= LIST
+        and all(len(_LATIN_WORD.findall(entry)) >= ENTRY_WORDS for entry in bullets if _everyday_entry(entry) is None)
+    ):
+        yield from (run for run in foreign if len(run.text) >= ENTRY_LETTERS and not is_meant(run))
+    rows = [[cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if line.lstrip().startswith("|") and not set(line) <= set("|-: ")]
+    for column in zip(*rows, strict=False):
+        head, body = column[0], column[1:]
+        alien = [run for cell in body if (run := _everyday_entry(cell)) is not None]
+        latin = sum(_LATIN_WORD.search(cell) is not None and _everyday_entry(cell) is None for cell in body)
+        title = _everyday_entry(head)
+        if latin and (alien or title is not None):
+            yield from (run for run in (*alien, *((title,) if title is not None else ())) if not is_meant(run))
+
+
+def _everyday_entry(text: str) -> Run | None:
+    """A short text in one East Asian language without Latin letters, as one run, when it has an everyday word or a sentence's ending."""
+    found = list(islice(runs(text), ENTRY_RUNS))
+    scripts = {run.script for run in found}
+    if not found or not (scripts == {"hangul"} or scripts <= {"han", "kana"}):
+        return None
+    if not (any(is_everyday(run) for run in found) or _KOREAN_END.search(found[-1].text) or (len(scripts) == 2 and len(found) >= 3)):
+        return None
+    whole = text[found[0].start : found[-1].end]
+    return Run("hangul" if "hangul" in scripts else "kana" if "kana" in scripts else "han", whole, found[0].start, found[-1].end)

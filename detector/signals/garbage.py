@@ -9,8 +9,9 @@ Why it matters
     transport (mojibake), the key-value cache or batching (spliced pieces, scrambled tokens), the model itself (language switch), grammars (JSON).
 
 Not flagged
-    Translations, lessons, names, Hanja in parentheses, lists of several languages, quoted or explained characters, code, formulas, hex, base64, logs, box
-    drawing, emoji, JSON in fences where nothing was required, and documents that were cut at a token limit (that is `length_cutoff`).
+    Translations, lessons, names, Hanja in parentheses, lists of several languages, English answers to questions in other languages, quoted or explained
+    characters, code, formulas, hex, base64, logs, box drawing, emoji, JSON in fences where nothing was required, and documents that were cut at a token
+    limit (that is `length_cutoff`).
 
 Subtypes
     See `SIGNAL.subtypes`.
@@ -29,8 +30,9 @@ from detector.batch import Batch
 from detector.record import Record
 from detector.signals import prose as prose_of
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
-from detector.signals.language_switch import language_switch, may_differ
+from detector.signals.language_switch import language_switch
 from detector.signals.mojibake import mojibake
+from detector.signals.other_language import may_be_strange, may_differ, may_differ_in_latin_letters
 from detector.signals.raw_tokens import raw_tokens
 from detector.signals.required_json import REQUIRED, endless_number, json_fault
 
@@ -46,7 +48,7 @@ _EXPLAINED = re.compile(
     re.IGNORECASE,
 )
 _AROUND = frozenset("`'\"“”‘’«»「」『』()（）[]<>〈〉…")
-_QUOTED_PLACE_CHARACTERS = 24
+_ALONE = re.compile(r"(?:(?<=[\s|,;/])|^)[^\x00-\x7f]{1,6}(?=[\s|,;/]|$)")  # a cell or word that is a sample and nothing else
 Found = tuple[str, str]
 
 
@@ -66,9 +68,11 @@ def judge(record: Record, options: SignalOptions) -> Flag | None:
     if not observable(record) or content is None:
         return None
     found = _replaced(record, content) or _control(content)
+    head = content[: prose_of.JUDGED_CHARACTERS]
     if found is None and not content.isascii():
-        head = content[: prose_of.JUDGED_CHARACTERS]
         found = _raw_tokens(head) or _wrong_encoding(head) or _wrong_language(record, head)
+    elif found is None and record.user_text is not None:
+        found = _wrong_language(record, head)
     if found is None and record.response_format in REQUIRED:
         fault = json_fault(record)
         found = ("invalid_json", fault) if fault else ("endless_number", f"{len(content)} characters of digits alone") if endless_number(record) else None
@@ -124,7 +128,7 @@ def _wrong_encoding(content: str) -> Found | None:
         return None
     text = content
     if _EXPLAINED.search(content):  # samples in an explanation stand in code, quotation marks or parentheses, or make up a small part
-        text = prose_of.prose(content)
+        text = _ALONE.sub(" ", prose_of.prose(content))
     elif "`" in content:
         text = prose_of.without_code(content)
     place = mojibake(text)
@@ -143,13 +147,24 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     features = batch.text
     wanted = features.odd.copy()
     contents, questions = batch.column("content"), batch.column("user_text")
-    rows = [row for row in (features.non_ascii & ~features.odd).nonzero()[0].tolist() if contents[row]]
+    # answers without any letter of another script
+    latin = [row for row in (~features.non_ascii & ~wanted).nonzero()[0].tolist() if (content := contents[row]) and may_be_strange(content)]
+    rows = [row for row in (features.non_ascii & ~wanted).nonzero()[0].tolist() if contents[row]]
     if rows:
-        from detector.script_kernels import NAMES, suspicious  # numba is loaded where text beyond ASCII is met
+        from detector.script_kernels import LATIN, NAMES, suspicious  # numba is loaded where text beyond ASCII is met
 
         suspect, local = suspicious([contents[row][: prose_of.JUDGED_CHARACTERS] for row in rows])
         for row, strange, script in zip(rows, suspect.tolist(), local.tolist(), strict=True):
-            wanted[row] = strange or (script > 0 and (question := questions[row]) is not None and may_differ(NAMES[script], question))
+            if strange:
+                wanted[row] = True
+            elif script == LATIN:
+                latin.append(row)
+            elif (question := questions[row]) is not None:
+                wanted[row] = may_differ(NAMES[script], question)
+    for row in latin:
+        content, question = contents[row], questions[row]
+        if question and may_differ_in_latin_letters(content[: prose_of.JUDGED_CHARACTERS], question):
+            wanted[row] = True
     if batch.knows("response_format"):
         return [row for row, (odd, shape) in enumerate(zip(wanted.tolist(), batch.column("response_format"), strict=True)) if odd or shape in REQUIRED]
     return [int(row) for row in wanted.nonzero()[0]]

@@ -6,16 +6,21 @@ All rules look at running prose (`detector.signals.prose`): what is quoted, in p
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 from detector.signals import prose as prose_of
-from detector.signals.foreign_topics import MANY, WORDS_ABOUT_WORDS, is_about, requested
-from detector.signals.foreign_words import CHINESE_GRAMMAR, SOUP, Switch, used_words
-from detector.signals.latin_languages import ENGLISH, latin_language, not_english
-from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, letters, local_language, main_language, not_japanese, runs, simplified_count
+from detector.signals.foreign_words import SOUP, Switch, used_words
+from detector.signals.latin_switch import latin_switch
+from detector.signals.other_language import QUESTION_LETTERS, may_be_strange, may_differ_in_latin_letters, other_language, question_lacks, script_of, share
+from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, has_other_script, letters, local_language, main_language, runs
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
-QUESTION_LETTERS = 12
-ANSWER_LETTERS = 30  # 10 characters of an East Asian language
+ONE_SCRIPT = 0.8  # of a question's letters
+KOREAN_SHARE = 0.5  # Hangul per Chinese character
+_SENTENCE_END = re.compile(r"[.。!?！？\n]+")
+MANY_SCRIPTS, LONGEST_PHRASE, LONGEST_LIST = 3, 36, 2000  # LONGEST_PHRASE in weighted letters
+_PHRASE_END = re.compile(r"[.。!?！？।؟,，、;/|\n]+")
+ASKED_SHARE = 0.25  # of an answer's letters that make the question's language its own
 _HAN, _HANGUL = SCRIPTS["han"], SCRIPTS["hangul"]
 _STUTTER = re.compile(f"([{_HAN}{_HANGUL}]{{1,3}})[ ,]?\\1")
 _EAST = re.compile(f"[{_HAN}{_HANGUL}]")
@@ -24,18 +29,14 @@ SPACED_SHARE = 0.25
 STUTTER_KINDS = 4
 SOUP_PIECES = 4
 HANGUL_SHARE, HAN_SHARE = 0.12, 0.3
-ACCENTED_LETTERS = 1  # of an answer: without one it is taken for English
-LONGEST_QUESTION = 600  # characters; longer ones carry documents in languages of their own
-QUESTION_WORDS = 2
-_ACCENTED = re.compile("[\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
-_NOT_LATIN = re.compile(f"[{''.join(letters_ for name, letters_ in SCRIPTS.items() if name != 'latin')}]")
-_ANY = {name: re.compile(f"[{letters_}]") for name, letters_ in SCRIPTS.items()}
 _SINGLE = re.compile("(?<=[a-z] )([\u4e00-\u9fff\uac00-\ud7a3])(?= [a-z])")
 _CONNECTORS = frozenset("和与或及到至在为是从把用成的转比跟也就不")
 
 
 def language_switch(content: str, user_text: str | None, system_text: str | None = None) -> Switch | None:
     """The first rule that finds a switch of language or script, or scrambled tokens, in an answer. Never raises."""
+    if not has_other_script(content):
+        return _latin_text(content, user_text, system_text)
     text = prose_of.prose(content)
     if len(SOUP.findall(content)) >= SOUP_PIECES:  # its brackets enclose nothing
         text = prose_of.without_code(content)
@@ -44,16 +45,70 @@ def language_switch(content: str, user_text: str | None, system_text: str | None
     if sum(count.values()) < FEWEST_LETTERS:
         return None
     main = local_language(found, count)
+    asked = _asked_language(user_text) if user_text is not None else None
+    if asked is not None and main is not None and asked != main and _is_switched(asked, main, count, str(user_text)):
+        main = asked
+    if main == "zh" and count["hangul"] >= KOREAN_SHARE * count["han"] and _ends_in_korean(text):
+        main = "ko"
     if main is None or (main == "latin" and _language_of_all(content) != "latin"):  # quotations, code and prose differ: no language is foreign
+        return None
+    if _is_list_of_languages(text):
         return None
     singles = [single for single in _SINGLE.findall(text) if single not in _CONNECTORS]
     if len(set(singles)) >= STUTTER_KINDS:
         return Switch("scrambled_text", f"{len(singles)} single characters between pieces of Latin words")
     return (
         _scrambled(text, content, count["han"] // 3, count["hangul"] // 3)
-        or used_words(text, found, main, content, user_text)
-        or _other_language(text, content, main, user_text, system_text)
+        or used_words(text, found, main, content, user_text, asked=main == asked)
+        or (_latin_switch(text, content, user_text) if main == "latin" else None)
+        or other_language(text, main, user_text, system_text)
     )
+
+
+def _latin_text(content: str, user_text: str | None, system_text: str | None) -> Switch | None:
+    """An answer without a letter of another script than Latin."""
+    strange = user_text is not None and (not content.isascii() or may_be_strange(content)) and may_differ_in_latin_letters(content, user_text)
+    if content.isascii() and not strange:
+        return None
+    text = prose_of.prose(content)
+    return _latin_switch(text, content, user_text) or (other_language(text, "latin", user_text, system_text) if strange else None)
+
+
+def _latin_switch(text: str, content: str, user_text: str | None) -> Switch | None:
+    found = None if content.isascii() else latin_switch(text, content, user_text)
+    return None if found is None else Switch("language_switch", f"{found[2]} words of {found[1]} grammar in a row in {found[0]} prose")
+
+
+def _is_list_of_languages(text: str) -> bool:
+    """Phrases in three scripts or more, each in one script alone: a greeting in many languages."""
+    scripts: set[str] = set()
+    for part in _PHRASE_END.split(text[:LONGEST_LIST]):
+        count = letters(runs(part))
+        inside = {"han" if script == "kana" else script for script in count}
+        if len(inside) > 1 or count.total() > LONGEST_PHRASE:
+            return False
+        scripts |= inside
+    return len(scripts) >= MANY_SCRIPTS
+
+
+def _ends_in_korean(text: str) -> bool:
+    """At least half of the sentences end in Hangul: what they hold in Chinese characters is a name or an address."""
+    ends: list[str] = [part.rstrip()[-1:] for part in _SENTENCE_END.split(text) if _EAST.search(part)]
+    return 2 * len([end for end in ends if "\uac00" <= end <= "\ud7a3"]) > len(ends)
+
+
+def _asked_language(question: str) -> str | None:
+    """The language of a question that is nearly all in one script."""
+    count = letters(runs(question))
+    language = main_language(count)
+    return language if language is not None and count.total() >= QUESTION_LETTERS and share(count, language) >= ONE_SCRIPT else None
+
+
+def _is_switched(asked: str, main: str, count: Counter[str], question: str) -> bool:
+    """The answer is partly in the question's language; its main language has no letter in the question."""
+    if {asked, main} == {"zh", "ja"} or not question_lacks(main, question):
+        return False
+    return bool(count[script_of(asked)] >= ASKED_SHARE * count.total())
 
 
 def _language_of_all(content: str) -> str | None:
@@ -78,91 +133,3 @@ def _scrambled(text: str, content: str, han: int, hangul: int) -> Switch | None:
     if (han >= hangul and spaced >= SPACED_SHARE * han) or (len(set(single)) >= STUTTER_KINDS and len(single) >= many * total) or SOUP.search(text):
         return Switch("scrambled_text", f"{len(stutters)} stuttering pieces in {total} characters")
     return None
-
-
-def _other_language(text: str, content: str, main: str, user_text: str | None, system_text: str | None) -> Switch | None:
-    """The answer is in another language than the question, and nobody asked for it. English is never wrong: users expect it in technical talk."""
-    if user_text is None:
-        return None
-    if main == "latin":
-        return _other_latin_language(text, content, user_text, system_text)
-    asked = letters(runs(user_text))
-    answered = letters(runs(text))
-    if sum(asked.values()) < QUESTION_LETTERS or answered.total() < ANSWER_LETTERS:
-        return None
-    language = main_language(asked)
-    if language is None or language == main or _share(answered, main) < 0.6 or _share(asked, language) < 0.6 or not question_lacks(main, user_text):
-        return None
-    if {language, main} == {"zh", "ja"}:
-        if not _is_surely_chinese(user_text, text, language):
-            return None
-    elif _share(answered, language) > 0.1:
-        return None
-    if (
-        requested(main, user_text)
-        or (system_text is not None and requested(main, system_text))
-        or MANY.search(user_text)
-        or WORDS_ABOUT_WORDS.search(user_text)
-        or is_about(_script_of(main), user_text)
-        or is_about("han" if main == "ja" else _script_of(main), user_text)
-    ):
-        return None
-    return Switch("other_language", f"the question is in {language}, the answer in {main}")
-
-
-def _other_latin_language(text: str, content: str, user_text: str, system_text: str | None) -> Switch | None:
-    """A question in English or in another script, and an answer in Spanish, German or another language with accents."""
-    if len(user_text) > LONGEST_QUESTION or len(_ACCENTED.findall(content)) < ACCENTED_LETTERS:
-        return None
-    asked = letters(runs(user_text))
-    language = main_language(asked)
-    if language == "latin":
-        language = latin_language(user_text, fewest=QUESTION_WORDS)
-        if language != "english":
-            return None
-    elif language is None or asked.total() < QUESTION_LETTERS or asked["latin"] > 0.2 * asked.total():
-        return None
-    answer = latin_language(text) or not_english(text)
-    if (
-        answer in (None, "english")
-        or requested(str(answer), user_text)
-        or (system_text is not None and requested(str(answer), system_text))
-        or WORDS_ABOUT_WORDS.search(user_text)
-        or MANY.search(user_text)
-    ):
-        return None
-    return Switch("other_language", f"the question is in {language}, the answer in {answer}")
-
-
-def question_lacks(language: str, question: str) -> bool:
-    """The question has no letter of the answer's language: kana for Japanese; for Chinese no Han, or kana beside it."""
-    if language == "zh" and _ANY["kana"].search(question):
-        return True
-    return _ANY[_script_of(language)].search(question) is None
-
-
-def may_differ(script: str, question: str) -> bool:
-    """Cheap and generous: a question without letters of the answer's script, with kana before an answer in Han characters, in English before accents."""
-    if script == "latin":
-        return ENGLISH.search(question) is not None or _NOT_LATIN.search(question) is not None
-    return _ANY[script].search(question) is None or (script == "han" and _ANY["kana"].search(question) is not None)
-
-
-def _is_surely_chinese(question: str, answer: str, language: str) -> bool:
-    """Of a question in Han characters only: Chinese grammar or simplified characters, since Japanese headings have no kana either."""
-    chinese = question if language == "zh" else answer
-    alien = not_japanese()
-    evidence = len(CHINESE_GRAMMAR.findall(chinese)) + sum(character in alien for character in chinese)
-    return evidence >= 2 or simplified_count(chinese) >= 1
-
-
-def _script_of(language: str) -> str:
-    return {"ko": "hangul", "zh": "han", "ja": "kana"}.get(language, language)
-
-
-def _share(count: object, language: str) -> float:
-    numbers: dict[str, int] = dict(count)  # type: ignore[call-overload]  # a Counter of letters
-    total = sum(numbers.values())
-    if language == "ja":
-        return (numbers.get("kana", 0) + numbers.get("han", 0)) / total if numbers.get("kana") else 0.0
-    return numbers.get(_script_of(language), 0) / total

@@ -7,7 +7,8 @@ import re
 from detector.record import Record
 
 _ASKS = re.compile(
-    r"(?i)\b(?:use|using|wrap|wrapped|put|write|respond|reply|answer (?:in|with|inside|as)|return|enclosed?|surround|format|emit|start with|begin with"
+    r"(?i)\b(?:use|using|wrap|wrapped|put|write|respond|reply|answer (?:in|with|inside|as)|return|enclosed?|surround|format|emit|"
+    r"output (?:exactly|only|this|the following)|start with|begin with"
     r"|end with|generate|include|insert|print|show|repeat|echo|give|copy|quote"
     r"|convert|translate|fix|complete|continue|edit|rewrite|refactor|add|keep|preserve|xml|inside|within|verwende|schreibe|setze|antworte|gib|utilise[rz]?"
     r"|écri[st]|mets|usa|escribe|pon|devuelve|scrivi|используй|напиши)\b"

@@ -26,7 +26,7 @@ class Shape:
 
 
 # Names that engines and models give the reasoning element. `_MODEL` are prefixes met or likely before it (NousResearch/hermes-agent#75094).
-_NAME = r"(?:think(?:ing)?(?:_\w{1,48})?|thoughts?(?:_process)?|reasoning(?:_content)?|reflection|scratch_?pad|(?:inner|internal)_?monologue|cot(?:_budget_reflect)?|思考(?:过程|過程)?|생각|추론)"
+_NAME = r"(?:think(?:ing)?(?:_\w{1,48}|\d{1,2})?|thoughts?(?:_process)?|reasoning(?:_content)?|reflection|scratch_?pad|(?:inner|internal)_?monologue|cot(?:_budget_reflect)?|思考(?:过程|過程)?|생각|추론)"
 _MODEL = r"(?:qwen|deepseek|minimax|glm|kimi|gemma|gpt|llama|mistral|nemotron|hunyuan|ernie|granite|exaone|seed|longcat|phi|grok|claude|ant|mimo|step|ling)"
 _PREFIX = rf"(?:[A-Za-z][\w.:-]{{0,30}}[_:.\d-]|{_MODEL})"
 _ROLES = r"(?:im_start|im_end|im_sep|endoftext|eot_id|eom_id|assistant|user|system|observation|start_header_id|end_header_id|begin_of_text|end_of_text)"
@@ -35,7 +35,7 @@ _NAME_GATES = ("think", "thought", "reasoning", "reflection", "scratch", "monolo
 _TOOL = r"(?:tool_calls?|tool_response|tool_results?|tool_use|tool_call_name|function_calls?|functioncall|TOOLCALL|arg_key|arg_value|execute_tool)"
 
 SHAPES: tuple[Shape, ...] = (
-    Shape("tag", "think", "open", _NAME_GATES, re.compile(rf"[<＜]\s{{0,2}}(?P<slash>/?)\s{{0,2}}(?i:{_PREFIX}?{_NAME})\s{{0,2}}(?:(?<![A-Z])/)?[>＞]|<think(?:ing)?(?:\s[a-z-]{{1,16}}=[\"'][^\"'<>\n]{{0,40}}[\"']){{1,3}}>")),
+    Shape("tag", "think", "open", _NAME_GATES, re.compile(rf"[<＜]\s{{0,2}}(?P<slash>/?)\s{{0,2}}(?i:{_PREFIX}?{_NAME})\s{{0,2}}(?:(?<![A-Z])/)?[>＞]|<(?:think(?:ing)?|thoughts?|reasoning)(?:\s[a-z-]{{1,16}}=[\"'][^\"'<>\n]{{0,40}}[\"']){{1,3}}>")),
     Shape("half tag", "think", "half", ("</think",), re.compile(r"</(?i:think(?:ing)?)(?=\s|$)")),
     Shape("half tag", "think", "half", ("<think",), re.compile(r"<(?i:think(?:ing)?)(?=[ \t]{0,8}(?:\n|$))")),
     Shape("half tag", "think", "half", ("/think",), re.compile(r"/(?<![\w</\\|:\[◁＜~*-]/)(?<![\s./]\./)(?<!^\./)(?i:think(?:ing)?)>")),
@@ -43,6 +43,7 @@ SHAPES: tuple[Shape, ...] = (
     Shape("half tag", "think", "half", ("nk>", "thinking>"), re.compile(r"\A\s{0,8}(?:/?[Tt]hink(?:ing)?|/?(?:h?i)?nk)>")),
     Shape("half tag", "think", "half", ("think]",), re.compile(r"\A\s{0,8}/?THINK\]")),
     Shape("pipe tag", "think", "open", ("<|", "<｜", "</|"), re.compile(r"</?[|｜](?P<slash>/?)(?i:(?=[\w▁]{0,24}(?:think|thought|reasoning))[\w▁]{3,40})[|｜]>")),
+    Shape("inner", "think", "open", ("<|inner_",), re.compile(r"<\|inner_(?:prefix|(?P<slash>suffix))\|>")),
     Shape("bracket tag", "think", "open", ("think]", "thinking]", "reasoning]"), re.compile(r"\[(?P<slash>/?)THINK\]|\[/(?:THINKING|REASONING|think|Think|thinking)\]")),
     Shape("triangle tag", "think", "open", ("◁",), re.compile(r"◁\s?(?P<slash>/?)\s?(?i:think(?:ing)?)\s?▷?")),
     Shape("half triangle tag", "think", "half", ("think▷",), re.compile(r"/?(?<![\w◁]/)(?i:think)▷")),
@@ -160,7 +161,7 @@ def _hit(match: re.Match[str], shape: Shape, known: dict[str, Marker]) -> Hit:
 def _closes(match: re.Match[str], shape: Shape, literal: str) -> bool:
     """A think marker that closes: a slash, a word such as END, or the closing one of an asymmetric pair."""
     slash = match.group("slash") if "slash" in shape.pattern.groupindex else None
-    if slash == "/" or (slash is not None and shape.name in ("gemma channel", "medgemma")):
+    if slash == "/" or (slash is not None and shape.name in ("gemma channel", "medgemma", "inner")):
         return True
     if shape.name == "pipe tag":
         return _END_WORD.search(literal) is not None

@@ -50,6 +50,7 @@ MARKERS: tuple[Marker, ...] = (
     *_family("think", "START_THINKING", "Command A reasoning", "smg-project/smg#317", open="<|START_THINKING|>", close="<|END_THINKING|>"),
     *_family("think", "begin_of_thought", "Sky-T1, OpenThinker", "template", open="<|begin_of_thought|>", close="<|end_of_thought|>"),
     *_family("think", "|think|", "Solar Open, step models", "template", open="<|think|> <|thinking|>", close="<|/think|> <|/thinking|>"),
+    *_family("think", "inner", "Apertus", "template", open="<|inner_prefix|>", close="<|inner_suffix|>"),
     *_family("think", "gemma channel", "Gemma 4", "Blaizzy/mlx-vlm#899, jundot/omlx#2533", open="<|channel>", close="<channel|>"),
     *_family("think", "harmony channel", "gpt-oss", "v#32587, NVIDIA/TensorRT-LLM#9256", channel="<|channel|>"),
     *_family("think", "harmony words", "gpt-oss, special tokens stripped", "Augustas11/macprovider#743", channel="assistantfinal assistantanalysis assistantcommentary"),
@@ -109,7 +110,7 @@ HINTS: tuple[str, ...] = (
     *("|im_", "|endofte", "|eot_id", "|eom_id", "|start_h", "|end_hea", "|begin_o", "|end_of_", "|DSML|", "[INST]", "[/INST]", "[SYSTEM_", "[/SYSTEM", "[AVAILAB"),
     *("[/AVAILA", "[TOOL_", "[/TOOL_", "[CALL_ID", "[MODEL_S", "[/MODEL_", "[IMG_", "[gMASK]", "[PAD]", "[UNK]", "[BOS]", "[EOS]", "[ARGS]", "[CLS]", "[SEP]", "<<SYS>>"),
     *("<</SYS>", "<tool_", "</tool_", ":tool_", "_tool_ca", "<functio", "</functi", ":functio", "=functio", "<paramet", ":paramet", "<invoke", "</invoke", ":invoke", "<TOOLCAL"),
-    *("</TOOLCA", "<arg_", "</arg_", "<execute", "</execut", "<answer>", "</answer", "<respons", "</respon", "<final_a", "</final_"),
+    *("</TOOLCA", "<arg_", "</arg_", "<execute", "</execut", "hinking>", "HINKING>", "hought>", "houghts>", "asoning>", "<answer>", "</answer", "<respons", "</respon", "<final_a", "</final_"),
 )  # fmt: skip
 STARTS: tuple[str, ...] = ("thought", "analysis", "commentary", "think>", "Think>", "/think", "Here is my thought", "Here's my thought", "Here’s my thought")
 
@@ -117,7 +118,7 @@ STARTS: tuple[str, ...] = ("thought", "analysis", "commentary", "think>", "Think
 # Pieces of which every answer that `judge` flags holds one: what a store can pre-filter by. Broader than HINTS where a store knows no "begins with".
 THINK_CONTAINS: tuple[str, ...] = (
     *("think", "Think", "THINK", "hought", "HOUGHT", "easoning", "EASONING", "eflection", "EFLECTION", "cratch", "CRATCH", "onologue", "ONOLOGUE", "</thi", "<thi", "nk>", "cot", "COT", "思考", "생각", "추론"),
-    *("<|channel", "<channel|", "unused9", "[BEGIN FINAL RESPONSE]", "assistantfinal", "assistantanalysis", "assistantcommentary", "analysis", "my response:"),
+    *("<|inner_", "<|channel", "<channel|", "unused9", "[BEGIN FINAL RESPONSE]", "assistantfinal", "assistantanalysis", "assistantcommentary", "analysis", "my response:"),
 )  # fmt: skip
 SPECIAL_CONTAINS: tuple[str, ...] = (
     *("<|", "|>", "<｜", "</｜", "[|", "✿", "<sep>", "_token>", "_TOKEN>", "<role>", "<tool", "_function_", "|channel|", "|message|", "|constrain|", "_soft_token", "|DSML|", "|assistant|", "|user|", "|system|", "|observation|", "|im_", "|endoftext|", "_id|", "<s>", "</s>", "<bos>", "<eo", "<pad>", "<unk>", "<sop>", "<BOS>", "<EO", "<PAD>"),

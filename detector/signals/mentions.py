@@ -86,11 +86,15 @@ class Surroundings:
 
     def _is_entry(self, hit: Hit, before: str, after: str, line_start: int, line_end: int, start: int, end: int) -> bool:
         """An entry of a list, table, configuration or list of definitions."""
+        if self.text[line_start : line_start + 8].lstrip(" \t").startswith(">") and line_start < start:  # a quoted line
+            return True
         if words.COMMENT.match(self.text[line_start : line_start + 8]):
             return True
         if words.BULLET.match(before) and (words.DEFINES.match(after) or words.SAYS.match(after)):
             return True
-        if words.TOKEN_ID.match(after) or (words.AFTER_ID.search(before) and (before.rstrip()[-1:].isascii() or self.is_about_markers())):
+        if words.TOKEN_ID.match(after) or (
+            words.AFTER_ID.search(before) and not after[:1].isalnum() and (before.rstrip()[-1:].isascii() or self.is_about_markers())
+        ):
             return True
         if words.SETTING.search(before) and (not after.strip(" \t,;'\"") or before.rstrip(" ").endswith("=") or "--" in before[-44:]):
             return self.is_about_markers() or before.lstrip().startswith(("-", "eos", "bos", "pad", "stop", "unk")) or before.endswith("=")

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from detector.signals.scripts import common
+from detector.signals.everyday_words import is_grammar
+from detector.signals.scripts import Run, common
 
 # What Windows-1252 makes of the bytes 0x80 to 0x9F; the five holes stay C1 controls, as in the WHATWG encoding standard.
 WINDOWS_1252 = "€\x81‚ƒ„…†‡ˆ‰Š‹Œ\x8dŽ\x8f\x90‘’“”•–—˜™š›œ\x9džŸ"
@@ -21,6 +22,9 @@ _LATIN_RUN = re.compile("[\x80-\xff]+")
 # Closing punctuation after an accented letter also looks like a sequence (« passé…», CAFÉ», Spaß“): it proves nothing.
 _CLOSING = frozenset("“”‘’…–—«»‹›·°§•™\xa0")
 _PROOF_LEADS = "\xc2\xc3"  # UTF-8 of U+0080 to U+00FF: Ã and Â, which no language puts before such a sign
+_ROW = re.compile(
+    "(?:[\xce\xcf][\x80-\xbf]){4}|(?:\xd7[\x90-\xaa]){3}|(?:[\xd8\xd9][\x80-\xbf]){3}|(?:[\xd0\xd1][\x80-\xbf]){4}"
+)  # UTF-8 of Greek, Hebrew, Arabic, Cyrillic
 _SIGNS = re.compile("[\x80-\xa6\xa8-\xaa\xac-\xaf\xb1-\xb6\xb8-\xba\xbc-\xbe]")
 _LEADS = re.compile("[\xc2-\xd6\xd8-\xf4]")
 _ACCENTED_WORD = re.compile("(?<![A-Za-z\xc0-\u024f])[\xc0-\xff]{4,}(?![A-Za-z\xc0-\u024f])")  # no language has such words
@@ -42,6 +46,14 @@ UNCOMMON_PAIRS = 2  # side by side; lists of rare characters have separators
 ACCENTS = 3
 HALFWIDTH_HINT = 3  # half-width katakana are what Shift-JIS makes of half the bytes
 _CYRILLIC_RUN = re.compile("[\u0400-\u045f\u0490\u0491\x98\xa0-\xbf\u2013-\u203a\u20ac\u2116\u2122]{8,}")
+_CYRILLIC_WORD = re.compile("[\u0400-\u0481\u048a-\u052f]+")
+CAPITALS, CAPITALS_SHARE = 12, 0.8
+_SIGN_INSIDE = re.compile("(?<=[A-Za-z\u00c0-\u00ff])[\u00a9\u00ae\u00b1\u00b3\u00b9\u00bc\u00be\u00bf\u00b6\u00bb](?=[a-z\u00df-\u00ff])")
+_STRANGE_ACCENTS = re.compile("[a-z][\u00e6\u00ec\u00ea\u00f8\u00f5\u00e8\u00ef\u00f2\u00f9\u00b9\u00be\u00b3][a-z]|[a-z]\u00ed")
+_BOX_RUN = re.compile(
+    "(?<=[A-Za-z])[\u2500-\u256c][\u00a0-\u00ff\u2500-\u25a0\u2310\u0192](?![\u2500-\u256c])"
+    "|(?:[\u2564\u2565\u2568][\u00a0-\u00ff\u2500-\u25a0]){3,}|(?:[\u043f\u044f][\u00a0-\u00ff\u2219-\u2265\u2320\u2321\u2500-\u25a0\u0400-\u045f]){3,}"
+)
 GOOD_PER_BROKEN = 1.5  # sound text reversed in a wrong encoding is nearly all broken
 _SHORTEST_ASIAN = 5  # characters: ten bytes of sound text that happen to be well-formed UTF-8 of letters were not met
 
@@ -53,7 +65,7 @@ def mojibake(text: str) -> tuple[int, int] | None:
     certain = _CERTAIN.search(text)
     if certain is not None:
         return certain.start(), certain.end() - certain.start()
-    return _western(text) or _accents_as_eastern(text) or _eastern(text) or _cyrillic(text)
+    return _western(text) or _accents_as_eastern(text) or _eastern(text) or _cyrillic(text) or _swapped_case(text) or _boxes(text) or _central(text)
 
 
 def _western(text: str) -> tuple[int, int] | None:
@@ -69,6 +81,9 @@ def _western(text: str) -> tuple[int, int] | None:
         in_words += after.isalpha()
         if in_words >= 2:
             return match.start(), len(sequence)
+    row = _ROW.search(raw)
+    if row is not None:
+        return row.start(), row.end() - row.start()
     accented = list(_ACCENTED_WORD.finditer(text))
     if len(accented) >= 3:
         return accented[0].start(), len(accented[0][0])
@@ -142,6 +157,52 @@ def _cyrillic(text: str) -> tuple[int, int] | None:
     for match in _CYRILLIC_RUN.finditer(text):
         if _reverses(match[0], "cp1251"):
             return match.start(), match.end() - match.start()
+    return None
+
+
+def _swapped_case(text: str) -> tuple[int, int] | None:
+    """KOI8-R read as Windows-1251 or the reverse: small and capital letters change places. Read back, it has words of Russian grammar; as it stands, none."""
+    words = _CYRILLIC_WORD.findall(text)
+    letters = "".join(words)
+    capitals = sum("\u0400" <= letter <= "\u042f" for letter in letters)
+    if len(letters) < CAPITALS or capitals < CAPITALS_SHARE * len(letters) or _russian(words):
+        return None
+    for wrong, right in (("cp1251", "koi8-r"), ("koi8-r", "cp1251")):
+        back = [word.encode(wrong, "replace").decode(right, "replace") for word in words]
+        if _russian(back) and sum(word[1:] == word[1:].lower() for word in back) >= CAPITALS_SHARE * len(back):
+            return text.index(words[0]), len(words[0])
+    return None
+
+
+def _russian(words: list[str]) -> bool:
+    """A word of grammar is among them."""
+    return any(is_grammar(Run("cyrillic", word, 0, len(word))) for word in words)
+
+
+def _boxes(text: str) -> tuple[int, int] | None:
+    """UTF-8 read as a code page of DOS: a sign of box drawing and another sign inside words."""
+    for match in _BOX_RUN.finditer(text):
+        for codec in ("cp437", "cp850", "cp866", "koi8-r"):
+            try:
+                back = match[0].encode(codec).decode("utf-8")
+            except UnicodeError:
+                continue
+            if back.isalpha() and ord(back[0]) < 0x600:
+                return match.start(), len(match[0])
+    return None
+
+
+def _central(text: str) -> tuple[int, int] | None:
+    """Windows-1250 or Latin-2 read as Latin-1: signs inside words that are letters in the right encoding, among accented letters."""
+    found = _SIGN_INSIDE.search(text)
+    if found is None or len(_STRANGE_ACCENTS.findall(text)) < ACCENTS:
+        return None
+    for codec in ("iso8859-2", "cp1250"):
+        try:
+            if found[0].encode("latin-1").decode(codec).isalpha():
+                return found.start(), len(found[0])
+        except UnicodeError:
+            continue
     return None
 
 

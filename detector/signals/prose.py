@@ -7,10 +7,14 @@ part that is taken out leaves one mark, so that the words on both sides do not g
 from __future__ import annotations
 
 import re
+from itertools import pairwise
+
+from detector.signals.scripts import runs
 
 # Marks in place of what was taken out; private-use characters, which are taken out of the text first.
 QUOTE, PARENTHESIS, CODE = "\ue001", "\ue002", "\ue003"
 JUDGED_CHARACTERS = 1 << 16  # of an answer: what is wrong with its language shows in these, and the time for hostile text stays bounded
+_JAPANESE = {"han", "kana"}
 _MARKS = re.compile("[\ue001-\ue003]")
 _FENCE = re.compile(r"(?ms)^[ \t]{0,8}(`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]{0,8}\1[`~]*[ \t]*$|\Z)")
 _INLINE = re.compile(r"(`+)(?!`)(?:(?!\1).|\n(?!\n)){1,2000}?\1(?!`)")
@@ -23,8 +27,9 @@ _CODE = re.compile(
 )
 _QUOTED = re.compile(
     r"\"[^\"\n]{1,400}\"|“[^”\n]{1,600}”|„[^“”\n]{1,600}[“”]|‘[^’\n]{1,400}’|(?<!\w)'[^'\n]{1,200}'(?!\w)|«[^»\n]{1,600}»|「[^」\n]{1,600}」|『[^』\n]{1,600}』"
-    r"|《[^》\n]{1,200}》|〈[^〉\n]{1,200}〉|【[^】\n]{1,200}】|［[^］\n]{1,200}］|\*\*[^*\n]{1,200}\*\*|__[^_\n]{1,200}__|(?<![\w*])\*[^*\n]{1,100}\*(?![\w*])"
+    r"|《[^》\n]{1,200}》|〈[^〉\n]{1,200}〉|【[^】\n]{1,200}】|［[^］\n]{1,200}］|__[^_\n]{1,200}__|(?<![\w*])\*[^*\n]{1,100}\*(?![\w*])"
 )
+_BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _PARENTHESES = re.compile(r"\([^()\n]{1,300}\)|（[^（）\n]{1,300}）|\[[^\[\]\n]{1,300}\]|〔[^〔〕\n]{1,300}〕")
 
 
@@ -38,10 +43,19 @@ def without_code(text: str) -> str:
     return _CODE.sub(CODE, text)
 
 
+def _emphasis(match: re.Match[str]) -> str:
+    """Emphasis is a mention like a quotation, unless words of two scripts are mixed in it."""
+    words = runs(match[1], latin=False)
+    mixed = any(one.script != other.script and match[1][one.end : other.start] in ("", " ") for one, other in pairwise(words))
+    return match[1] if mixed and not {run.script for run in words} <= _JAPANESE else QUOTE
+
+
 def prose(text: str) -> str:
     """The text without code, quotations and parentheses; marks stand for what was taken out."""
     text = without_code(text)
     text = _QUOTED.sub(QUOTE, text)
+    if "**" in text:
+        text = _BOLD.sub(_emphasis, text)
     for _ in range(2):  # parentheses inside parentheses
         text = _PARENTHESES.sub(PARENTHESIS, text)
     return text

@@ -1,6 +1,6 @@
 """Writing systems of a text: runs of letters by script, the main language that they suggest, and which characters are common.
 
-Ranges are those of the Unicode block list (blocks.txt), limited to letters. Greek is left out: its letters stand in formulas of every language.
+Ranges are those of the Unicode block list (blocks.txt), limited to letters. One or two Greek letters are no run: they stand in formulas of every language.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from collections import Counter
 from functools import cache
 from typing import NamedTuple
 
+from detector.signals.latin_languages import words_of_grammar
+
 SCRIPTS: dict[str, str] = {
     "latin": "A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff",
     "han": "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f",
     "kana": "\u3041-\u3096\u30a1-\u30fa\u30fc\u31f0-\u31ff\uff66-\uff9d",
     "hangul": "\u1100-\u11ff\uac00-\ud7a3",
+    "greek": "\u0386\u0388-\u03ce\u1f00-\u1fbc\u1fc2-\u1fcc\u1fd0-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ffc",
     "cyrillic": "\u0400-\u0481\u048a-\u052f",
     "arabic": "\u0620-\u064a\u066e-\u06d3\u06d5\u06fa-\u06ff\u0750-\u077f\u08a0-\u08c7\ufb50-\ufdfb\ufe70-\ufefc",
     "hebrew": "\u05d0-\u05ea",
@@ -36,12 +39,15 @@ SCRIPTS: dict[str, str] = {
     "ethiopic": "\u1200-\u135a",
     "khmer": "\u1780-\u17d3",
 }
-_RUN = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in SCRIPTS.items()))
-_FOREIGN = re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in SCRIPTS.items() if name != "latin"))
+GREEK_LETTERS = 3  # in a row: a word
+_PATTERNS = {name: f"(?P<{name}>[{letters}]{f'{{{GREEK_LETTERS},}}' if name == 'greek' else '+'})" for name, letters in SCRIPTS.items()}
+_RUN = re.compile("|".join(_PATTERNS.values()))
+_FOREIGN = re.compile("|".join(pattern for name, pattern in _PATTERNS.items() if name != "latin"))
 # Kana are a third of ordinary Japanese letters; a name or a slogan in Chinese has fewer.
 JAPANESE_KANA_SHARE = 0.15
-LOCAL_SHARE = 0.2  # of the letters, and in that many runs: a script is then the language, and the Latin words in it are names and terms
+LOCAL_SHARE = 0.2  # of the letters, and in that many places: a script is then the language, and the Latin words in it are names and terms
 LOCAL_RUNS = 3
+LATIN_GRAMMAR = 3  # Latin words of grammar that make prose
 STUTTER_SHARE = 0.08  # repeated pieces per Han or Hangul character; sound text has a third of it at most
 
 
@@ -58,6 +64,11 @@ def runs(text: str, *, latin: bool = True) -> list[Run]:
     """Runs of letters of one script, in order; digits, blanks and signs end a run."""
     pattern = _RUN if latin else _FOREIGN
     return [Run(str(match.lastgroup), match[0], match.start(), match.end()) for match in pattern.finditer(text)]
+
+
+def has_other_script(text: str) -> bool:
+    """A letter that is not Latin stands in the text (one or two Greek ones count for none)."""
+    return _FOREIGN.search(text) is not None
 
 
 def letters(found: list[Run]) -> Counter[str]:
@@ -111,13 +122,24 @@ def common() -> frozenset[str]:
 
 
 def local_language(found: list[Run], count: Counter[str]) -> str | None:
-    """`main_language`, but a text full of Latin names and terms has the language whose script comes again and again in it."""
+    """`main_language`, but a text full of Latin names and terms has the language whose script comes again and again in it.
+
+    Where it comes in one or two places only, Latin words of grammar tell prose from names.
+    """
     main = main_language(count)
     if main != "latin":
         return main
-    often = Counter(run.script for run in found)
+    often, places = Counter(run.script for run in found), Counter[str]()
+    for place, run in enumerate(found):
+        places[run.script] += place == 0 or found[place - 1].script != run.script
     local = {name: number for name, number in count.items() if name != "latin" and number >= LOCAL_SHARE * count.total() and often[name] >= LOCAL_RUNS}
-    return main_language(Counter(local)) if local else main
+    if not local:
+        return main
+    if all(places[name] < LOCAL_RUNS for name in local):
+        table = words_of_grammar(more=True)
+        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= LATIN_GRAMMAR:
+            return main
+    return main_language(Counter(local))
 
 
 def simplified_count(text: str) -> int:
