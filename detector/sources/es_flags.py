@@ -8,6 +8,7 @@ A flag is a superset of its signal: a document without it is not flagged by the 
 from __future__ import annotations
 
 from typing import Any
+from zlib import crc32
 
 from detector.signals.markers import SPECIAL_CONTAINS, THINK_CONTAINS
 from detector.sources.es_fields import Fields
@@ -15,12 +16,13 @@ from detector.sources.es_paging import Query, any_of, none_of
 
 FLAGS = "detector.flags"
 VERSION_FIELD = "detector.pipeline"
-VERSION = 1
 FLAGGED = ("special_token_leak", "think_leak")  # signals whose candidates are found by flag
 LOOP = "loop"  # for dashboards and Kibana only: an exact repeat at the answer's end; near repeats need the reading of the text
 _ESCAPED = ("\\u003c", "\\u003e")  # `<` and `>` as Go's JSON encoder writes them into bodies kept as text
 _LOOP_PIECE, _LOOP_TIMES = 24, 6  # the last 24 characters six times: no prose does that, every exact loop of up to 4 KB does
 _LOOP_REACH = 24_576
+# Told by what is looked for: a pipeline that was made from other tables looked for other pieces, so its documents stay candidates. A positive short.
+VERSION = 1 + crc32("\0".join((*THINK_CONTAINS, "", *SPECIAL_CONTAINS)).encode()) % 32_766
 
 _SCRIPT = """
 void collect(def node, List texts, int depth) {
