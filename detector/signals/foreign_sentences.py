@@ -28,10 +28,11 @@ BALANCED_ASKED = 4.0
 PHRASE_BOOK = 3  # lines that hold both languages …
 PHRASE_BOOK_SHARE = 0.6  # … and their part of the lines
 ALONE = 1  # own letters per foreign one where a foreign sentence has the first or last line for itself
+FEW_PLACES = 3
 LANGUAGES = 2  # other scripts in a text from which it is a list of languages
 _KIND = {"kana": "han"}
 _EAST = frozenset({"han", "kana", "hangul"})
-_END = re.compile(r"[。！？؟।]+|(?<![.!?])[.!?]++(?=\s|$|[^\x00-\x7f])")
+_END = re.compile(r"[。！？؟।]+|(?<![.!?])[.!?]++(?=\s|$|[^\x00-\x7f\ue001-\ue003])")
 _UNSPACED = frozenset({"thai", "lao", "khmer", "myanmar"})  # they end sentences with a blank
 _UNSPACED_SENTENCE = re.compile(r"[^A-Za-z\n]+|[^\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\n]+")
 _SET_APART = re.compile(r"(?:[:：=→⇒|/>~*#@•·]|\b[-–—]|[\"'“”„«»「」『』《》()（）\[\]\ue001-\ue003]|[-–—])[ \t]*$")
@@ -95,11 +96,21 @@ def _between_two(text: str, is_meant: Callable[[Run], bool]) -> tuple[int, set[s
                 blocks.append((script, line[start:end]))
         if len(blocks) == 3 and blocks[0][0] == blocks[2][0] and all(_weight(script, part) >= FOREIGN_LETTERS for script, part in blocks):
             name = blocks[1][0]
-            if (name == "latin" and sentence_language(blocks[1][1]) is None) or MANY.search(text) or REQUESTED.search(text):
+            latin = [part for script, part in blocks if script == "latin"]
+            spoken = any(not _MARK.search(part) and sentence_language(part) is not None for part in latin)
+            if (latin and not spoken and (name == "latin" or not _is_mostly_latin(text))) or MANY.search(text) or REQUESTED.search(text):
                 continue
             if not is_meant(Run(name, blocks[1][1], 0, len(blocks[1][1]))):
                 return 1, {name}
     return None
+
+
+def _is_mostly_latin(text: str) -> bool:
+    """Half of the letters are Latin, and the others stand in one or two places."""
+    found = runs(text)
+    count = letters(found)
+    places = sum(run.script != "latin" and (place == 0 or found[place - 1].script == "latin") for place, run in enumerate(found))
+    return 2 * count["latin"] >= count.total() and places < FEW_PLACES
 
 
 def _sentences(line: str) -> Iterator[tuple[int, int]]:

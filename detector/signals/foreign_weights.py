@@ -18,6 +18,10 @@ KOREAN_GRAMMAR = re.compile("(?:[을를은는이가에의와과도로만]|니다
 _JAPANESE_GRAMMAR = re.compile("^(?:それから|しかし|そして|または|ただし|なので|だから)$|(?:です|ます|ました|ません|ください|ので|ながら)$")
 _CONJUNCTION = re.compile(r"\b(?:and|or|und|oder|et|ou|y|o|e|with|as|named|called|like|the|a|an|of|from|by|in|at|to|и|или)[ ,]*$", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\b(?:and|or|und|oder|et|ou|y|o|e|и|или)|,)[ ,]*$", re.IGNORECASE)
+# Surnames and cities, which Korean texts may write in Hanja without a gloss.
+_KOREAN_NAMES = re.compile(
+    "[金李朴崔鄭姜趙尹張林韓吳徐申權黃安宋柳洪全高文梁孫裵白許南沈盧河郭成車朱禹具辛任羅田閔兪陳池嚴蔡元千方孔玄咸卞廉呂秋都]|北京|上海|東京|大阪|京都|香港|臺灣|台灣|서울|株式|華"
+)
 SINGLE = frozenset("请但而并若则就也很不的了再让把被將请還还都已")  # Chinese words of one character that are no names
 _PARTICLE = re.compile("을|를|은|는|이|가|에|의|로|으로|와|과|도|에서|까지|부터|하고|하여|해서|합니다|하세요")
 # Single Hanja that Korean newspapers use as words: countries, parties, before, late, new, female, big …
@@ -56,7 +60,7 @@ def _in_korean(text: str, run: Run, glued: bool) -> float:
             return 1.0
         if alien:
             return 1.0 if size >= 2 else 0.5
-        return 1.0 if glued or is_everyday(run) else 0.5
+        return 1.0 if glued or is_everyday(run) or not _KOREAN_NAMES.match(run.text) else 0.5
     if run.script == "kana":
         return 0.0 if run.text in ("の", "ー") else 1.0 if (glued and size >= 2) or is_grammar(run) else 0.5
     return _of_far(run, glued)

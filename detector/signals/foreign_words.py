@@ -27,7 +27,9 @@ _LIST_BEFORE = re.compile(r"(?:^|[:：=→⇒|/·•—–~>#@\t-])[ \t*_]*$", r
 _LABEL_AFTER = re.compile(r"[ \t*_]*(?:[:：=→⇒|/>›»—–(（\ue002]|[,、，])")
 _GLOSS = frozenset("(（\ue002")
 _JOINED, _EXTENSION = frozenset("_/\\@#"), re.compile(r"\.[a-z]{2,4}\b")
-_LAST_OF_LIST = frozenset(["и", "или", "та", "і", "та", "або", "και", "ή", "و", "או", "ו", "और", "या", "และ", "หรือ", "및", "또는"])
+_LAST_OF_LIST = frozenset("и или та і та або και ή و או ו और या และ หรือ 및 또는 and or und oder et ou y o e i dan atau và hoặc ve veya lub oraz en of".split())  # noqa: SIM905 - a list of words
+_NEXT_WORD = re.compile(r"[ ]([^\W\d_A-Z]{2,})")
+_CLAUSE_BEGINS = frozenset("请請将將把可需应應若如在再先已但并並后後以")
 SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|(?:\s|^)[\[({]{2,}(?=\s)|\];(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,,")
 LONGEST_HEAD = 200  # characters of a line before a word in which a label is looked for
 LOCAL_LINE = 0.5  # Latin letters of a line's letters below which the line is in the other script
@@ -177,7 +179,12 @@ def _is_clause(text: str, run: Run) -> bool:
         return True
     if is_grammar(run) and text[run.end : run.end + 2].strip(" ")[:1] not in _GLOSS:
         return True
-    return has_object(text, run) and (is_everyday(run) or run.script not in EAST)
+    if has_object(text, run) and (is_everyday(run) or run.script not in EAST):
+        return True
+    if run.script == "han" and size >= 4 and run.text[0] in _CLAUSE_BEGINS and is_everyday(run):
+        return True
+    follows = _NEXT_WORD.match(text, run.end)
+    return follows is not None and follows[1] not in _LAST_OF_LIST and run.script in EAST and is_everyday(run)
 
 
 def _evidence(text: str, glued: list[Run], between: list[Run], main: str, content: str, user_text: str | None) -> Switch | None:

@@ -32,7 +32,7 @@ from detector.signals import prose as prose_of
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
 from detector.signals.language_switch import language_switch
 from detector.signals.mojibake import mojibake
-from detector.signals.other_language import may_be_strange, may_differ, may_differ_in_latin_letters
+from detector.signals.other_language import may_differ, may_differ_in_latin_letters
 from detector.signals.raw_tokens import raw_tokens
 from detector.signals.required_json import REQUIRED, endless_number, json_fault
 
@@ -71,8 +71,6 @@ def judge(record: Record, options: SignalOptions) -> Flag | None:
     head = content[: prose_of.JUDGED_CHARACTERS]
     if found is None and not content.isascii():
         found = _raw_tokens(head) or _wrong_encoding(head) or _wrong_language(record, head)
-    elif found is None and record.user_text is not None:
-        found = _wrong_language(record, head)
     if found is None and record.response_format in REQUIRED:
         fault = json_fault(record)
         found = ("invalid_json", fault) if fault else ("endless_number", f"{len(content)} characters of digits alone") if endless_number(record) else None
@@ -147,8 +145,6 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
     features = batch.text
     wanted = features.odd.copy()
     contents, questions = batch.column("content"), batch.column("user_text")
-    # answers without any letter of another script
-    latin = [row for row in (~features.non_ascii & ~wanted).nonzero()[0].tolist() if (content := contents[row]) and may_be_strange(content)]
     rows = [row for row in (features.non_ascii & ~wanted).nonzero()[0].tolist() if contents[row]]
     if rows:
         from detector.script_kernels import LATIN, NAMES, suspicious  # numba is loaded where text beyond ASCII is met
@@ -157,15 +153,9 @@ def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:
         for row, strange, script in zip(rows, suspect.tolist(), local.tolist(), strict=True):
             if strange:
                 wanted[row] = True
-            elif script == LATIN:
-                latin.append(row)
             elif (question := questions[row]) is not None:
-                wanted[row] = may_differ(NAMES[script], question)
-    for row in latin:
-        content, question = contents[row], questions[row]
-        if question and may_differ_in_latin_letters(content[: prose_of.JUDGED_CHARACTERS], question):
-            wanted[row] = True
-    if batch.knows("response_format"):
+                wanted[row] = may_differ_in_latin_letters(contents[row], question) if script == LATIN else may_differ(NAMES[script], question)
+    if batch.knows("response_format") and not REQUIRED.isdisjoint(batch.column("response_format")):
         return [row for row, (odd, shape) in enumerate(zip(wanted.tolist(), batch.column("response_format"), strict=True)) if odd or shape in REQUIRED]
     return [int(row) for row in wanted.nonzero()[0]]
 

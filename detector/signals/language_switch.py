@@ -11,7 +11,7 @@ from collections import Counter
 from detector.signals import prose as prose_of
 from detector.signals.foreign_words import SOUP, Switch, used_words
 from detector.signals.latin_switch import latin_switch
-from detector.signals.other_language import QUESTION_LETTERS, may_be_strange, may_differ_in_latin_letters, other_language, question_lacks, script_of, share
+from detector.signals.other_language import QUESTION_LETTERS, may_differ_in_latin_letters, other_language, question_lacks, script_of, share
 from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, has_other_script, letters, local_language, main_language, runs
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
@@ -67,15 +67,13 @@ def language_switch(content: str, user_text: str | None, system_text: str | None
 
 def _latin_text(content: str, user_text: str | None, system_text: str | None) -> Switch | None:
     """An answer without a letter of another script than Latin."""
-    strange = user_text is not None and (not content.isascii() or may_be_strange(content)) and may_differ_in_latin_letters(content, user_text)
-    if content.isascii() and not strange:
-        return None
+    strange = user_text is not None and may_differ_in_latin_letters(content, user_text)
     text = prose_of.prose(content)
     return _latin_switch(text, content, user_text) or (other_language(text, "latin", user_text, system_text) if strange else None)
 
 
 def _latin_switch(text: str, content: str, user_text: str | None) -> Switch | None:
-    found = None if content.isascii() else latin_switch(text, content, user_text)
+    found = latin_switch(text, content, user_text)
     return None if found is None else Switch("language_switch", f"{found[2]} words of {found[1]} grammar in a row in {found[0]} prose")
 
 

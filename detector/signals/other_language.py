@@ -20,9 +20,9 @@ ANSWER_LETTERS = 30  # 10 characters of an East Asian language
 LONGEST_QUESTION = 600  # characters; longer ones carry documents in languages of their own
 _ANY = {name: re.compile(f"[{letters_}]") for name, letters_ in SCRIPTS.items()}
 _ACCENTED = re.compile("[\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
-_ENGLISH_PIECES = (" the ", " and ", " you", " of ")
+ENGLISH_PIECES = (" the ", " and ", " you", " of ", " to ", " for ", " we ", " it ", " our ", " that ", " with ")
 _OTHER = re.compile(r"\b(?:yang|dan|untuk|dengan|tidak|der|und|nicht|los|para|por|les|pour|che|sono|het|een|voor|niet)\b")
-HEAD = 400  # characters of an answer that show its language
+HEAD = 240  # characters of an answer that show its language
 
 
 def other_language(text: str, main: str, user_text: str | None, system_text: str | None) -> Switch | None:
@@ -92,17 +92,11 @@ def may_differ(script: str, question: str) -> bool:
     return _ANY[script].search(question) is None or (script == "han" and _ANY["kana"].search(question) is not None)
 
 
-def may_be_strange(content: str) -> bool:
-    """Cheap: the beginning of an answer in ASCII has no English word of grammar and one of another language; only then its question is worth a look."""
-    head = content[:HEAD]
-    return head[:1].isalpha() and not any(word in head for word in _ENGLISH_PIECES) and _OTHER.search(head) is not None
-
-
 def may_differ_in_latin_letters(content: str, question: str) -> bool:
     """Whether question and answer do not look alike at once, for answers in Latin letters."""
     if len(question) > LONGEST_QUESTION:
         return False
-    if question.isascii() and any(word in question for word in _ENGLISH_PIECES):
+    if question.isascii() and any(word in question for word in ENGLISH_PIECES):
         language: str | None = "english"
     else:
         language = "other" if has_other_script(question) else question_language(question)
@@ -111,7 +105,7 @@ def may_differ_in_latin_letters(content: str, question: str) -> bool:
     head = content[:HEAD]
     if language != "english":
         return language == "other" or plainly(language).search(head) is None
-    if any(word in head for word in _ENGLISH_PIECES):
+    if any(word in head for word in ENGLISH_PIECES):
         return False
     return _OTHER.search(head) is not None or _ACCENTED.search(content) is not None
 

@@ -47,6 +47,8 @@ _FOREIGN = re.compile("|".join(pattern for name, pattern in _PATTERNS.items() if
 JAPANESE_KANA_SHARE = 0.15
 LOCAL_SHARE = 0.2  # of the letters, and in that many places: a script is then the language, and the Latin words in it are names and terms
 LOCAL_RUNS = 3
+_UNSPACED = frozenset({"han", "kana", "thai", "lao", "khmer", "myanmar"})  # a run is a clause
+LOCAL_CLAUSES = 2
 LATIN_GRAMMAR = 3  # Latin words of grammar that make prose
 STUTTER_SHARE = 0.08  # repeated pieces per Han or Hangul character; sound text has a third of it at most
 
@@ -132,12 +134,14 @@ def local_language(found: list[Run], count: Counter[str]) -> str | None:
     often, places = Counter(run.script for run in found), Counter[str]()
     for place, run in enumerate(found):
         places[run.script] += place == 0 or found[place - 1].script != run.script
-    local = {name: number for name, number in count.items() if name != "latin" and number >= LOCAL_SHARE * count.total() and often[name] >= LOCAL_RUNS}
+    local = {name: number for name, number in count.items() if name != "latin" and number >= LOCAL_SHARE * count.total()}
     if not local:
         return main
-    if all(places[name] < LOCAL_RUNS for name in local):
+    if not any(often[name] >= LOCAL_RUNS and places[name] >= LOCAL_RUNS for name in local):
         table = words_of_grammar(more=True)
-        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= LATIN_GRAMMAR:
+        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= LATIN_GRAMMAR or not any(
+            often[name] >= (LOCAL_CLAUSES if name in _UNSPACED else LOCAL_RUNS) for name in local
+        ):
             return main
     return main_language(Counter(local))
 
