@@ -1,8 +1,8 @@
 """Everyday words of Chinese, two characters each: verbs, adverbs, adjectives, pronouns, prepositions, and the commonest nouns that name nothing in particular.
 
-Made from the dictionary of jieba (fxsjy/jieba 0.42.1, Copyright 2013 Sun Junyi; everyday_chinese.LICENSE): words of two characters with the tags v, vn, vd, ad, a or an
-and a frequency of 700 or more, with d, c, p or r and 100 or more, with n, b, f, m or t and 2,000 or more; dishes, works, titles, dynasties and places were
-taken out by hand.
+Made from the dictionary of jieba (fxsjy/jieba 0.42.1, Copyright 2013 Sun Junyi; everyday_chinese.LICENSE): words of two characters with the tags v,
+vn, vd, ad, a or an and a frequency of 700 or more, with d, c, p or r and 100 or more, with n, b, f, m or t and 2,000 or more; dishes, works, titles,
+dynasties and places were taken out by hand.
 """
 
 from __future__ import annotations
