@@ -6,7 +6,7 @@ duplicates are remembered per unit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from detector.settings.source import ColumnMapping
 
 BATCH_ROWS = 1024
+FAST_FORMAT = "envelope"
 DUPLICATE = "answers that were read twice (same id, time, length and outcome), counted once"
 JOINED = "answers that several logs hold (engine, gateway, tracer), joined by request id and counted once"
 ATTEMPTS = "failed attempts that the gateway retried, counted with the attempt that followed"
@@ -51,6 +52,11 @@ class ReadingOptions:
     timezone: str | None = None
     keep_duplicates: bool = False
     in_order: bool = False
+
+    @property
+    def may_be_fast(self) -> bool:
+        """Lines of `FAST_FORMAT` may be read without a record each (`detector.fast_path`)."""
+        return not (self.in_order or self.mapping) and self.only in (None, FAST_FORMAT)
 
     def asked(self) -> tuple[Format, ...]:
         """The formats to ask, in order."""
@@ -90,9 +96,9 @@ class Reader:
         return self._reader.is_waiting
 
     @property
-    def formats_found(self) -> Set[str]:
-        """Names of the formats seen so far."""
-        return self._reader.found.keys()
+    def is_of_several(self) -> bool:
+        """Not only `FAST_FORMAT` came: views of one request by several logs are joined here, so nothing may pass by on the fast path."""
+        return not self._reader.found.keys() <= {FAST_FORMAT}
 
     def finish(self) -> Iterator[Record]:
         """Records of everything that was still open."""

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from detector.batch import Batch
-from detector.reading import ReadingOptions
+from detector.reading import JOINED, ReadingOptions
 from detector.sources.base import Tally
 from detector.sources.es_hits import HitBatches, records_of
 from detector.sources.es_json import answer_of, raw_sources, source_of
@@ -53,12 +53,22 @@ def test_bytes_and_objects_give_the_same_rows(options: ReadingOptions) -> None:
 
 
 def test_an_index_of_several_logs_is_read_by_the_general_path() -> None:
-    """Views of one request by engine and client are joined there, so nothing may pass it by."""
-    spoken = {"timestamp": "2026-11-29T22:14:00Z", "level": "INFO", "message": "Received request cmpl-1: prompt: 'x', params: SamplingParams(n=1)"}
-    log = [spoken, *LOG[:20], spoken, *LOG[20:40]]
-    fast, _ = _read(_page(log), ReadingOptions(), raw=True)
-    slow, _ = _read(_page(log), ReadingOptions(), raw=False)
-    assert fast == slow
+    """Views of one request by engine and client are joined there, so nothing may pass it by: neither after the first other document nor before it."""
+    answered = [document for document in LOG if document["response"] is not None][:60]
+    spoken = []
+    for document in answered:
+        name = document["response"]["id"]
+        lines = (
+            f"Received request {name}: params: SamplingParams(n=1, max_tokens=64), lora_request: None.",
+            f"Generated response {name}: output: 'Pier 4.', finish_reason: stop",
+        )
+        spoken += [{"@timestamp": document["@timestamp"], "message": f"INFO 11-30 01:00:00 [logger.py:63] {line}"} for line in lines]
+    for log in ([*answered, *spoken], [*answered[:30], *spoken, *answered[30:]]):
+        fast, seen = _read(_page(log), ReadingOptions(), raw=True)
+        slow, _ = _read(_page(log), ReadingOptions(), raw=False)
+        assert [row["request_id"] for row in fast] == [row["request_id"] for row in slow]
+        assert len(fast) == len(answered)
+        assert seen.notes[JOINED] == len(answered)
 
 
 def test_half_an_emoji_costs_no_page() -> None:

@@ -215,3 +215,35 @@ def test_every_document_is_given_where_that_is_asked(tmp_path: Path) -> None:
     folder = _folder(tmp_path, ("vllm_text", "envoy"), [_answer("benign")])
     files = Files([str(folder)], ReadingOptions(keep_duplicates=True, in_order=True))
     assert sum(batch.size for batch in files.batches(Tally())) == 2
+
+
+def _seen_twice(count: int) -> tuple[list[str], list[str]]:
+    """The same answers in an engine's text log and in a gateway's envelopes, which alone would take the fast path."""
+    engine, envelopes = [], []
+    for number in range(count):
+        at, name = f"03:{number // 60:02d}:{number % 60:02d}", f"chatcmpl-{number}"
+        engine += [
+            f"INFO 11-29 {at} [logger.py:63] Received request {name}: params: SamplingParams(n=1, max_tokens=64), lora_request: None.",
+            f"INFO 11-29 {at} [logger.py:92] Generated response {name}: output: 'Pier 4.', finish_reason: stop",
+        ]
+        choice = {"index": 0, "message": {"role": "assistant", "content": "Pier 4."}, "finish_reason": "stop"}
+        response = {"id": name, "object": "chat.completion", "model": "m", "choices": [choice]}
+        request = {"model": "m", "messages": [{"role": "user", "content": "Which?"}], "max_tokens": 64}
+        envelopes.append(json.dumps({"timestamp": f"2026-11-29T{at}.250Z", "status": 200, "request": request, "response": response}))
+    return engine, envelopes
+
+
+@pytest.mark.parametrize("before", [0, 1, 700])
+def test_envelopes_do_not_pass_by_the_views_of_others(tmp_path: Path, before: int) -> None:
+    """Also when the log begins with envelopes, which then were read fast before the first line of the engine came."""
+    engine, envelopes = _seen_twice(900)
+    lines = envelopes[:before]
+    for number, envelope in enumerate(envelopes[before:], before):
+        lines += [*engine[2 * number : 2 * number + 2], envelope]
+    lines += engine[: 2 * before]
+    records, tally = _read(_log(tmp_path, "\n".join(lines) + "\n"))
+    assert len(records) == 900
+    assert len({record.request_id for record in records}) == 900
+    assert tally.notes[JOINED] == 900
+    assert tally.formats == {"envelope": 900, "vllm_text": 1800}
+    assert tally.documents == 2700

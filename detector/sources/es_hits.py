@@ -10,7 +10,7 @@ import msgspec
 
 from detector.batch import Batch
 from detector.formats.base import Document
-from detector.reading import BATCH_ROWS, Reader, ReadingOptions, batched, counted, only_new
+from detector.reading import BATCH_ROWS, FAST_FORMAT, Reader, ReadingOptions, batched, counted, only_new
 from detector.record import Record
 from detector.sources.base import Tally
 from detector.sources.es_json import source_of
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from detector.fast_path import FastLines
 
 Hit = Mapping[str, Any]
-_FAST = "envelope"  # the format whose usual documents take the fast path
 
 
 def place(hit: Hit) -> str:
@@ -56,9 +55,9 @@ class HitBatches:
         """Every batch of these pages; choices of one request stand together."""
         fast = self._fast()
         records: list[Record] = []
-        rows: list[Any] = []
-        hits: list[Hit] = []
         for page in pages:
+            rows: list[Any] = []
+            hits: list[Hit] = []  # of the rows
             for hit in page:
                 source = hit.get("_source")
                 row = None
@@ -71,13 +70,15 @@ class HitBatches:
                 records.extend(self._reader.feed(document_of(hit)))
                 if fast is None or source.__class__ is not msgspec.Raw:
                     continue
-                if self._reader.formats_found <= {_FAST}:
+                if not self._reader.is_of_several:
                     fast.learn(bytes(source))
-                else:
-                    fast = None  # several logs lie in this index: their views of one request are joined by the general path only
+                    continue
+                fast = None  # for good; what the page gave so far may be joined, too
+                for earlier in hits:
+                    records.extend(self._reader.feed(document_of(earlier)))
+                rows, hits = [], []
             if rows:
                 yield self._fast_batch(rows, hits)
-                rows, hits = [], []
             if len(records) >= BATCH_ROWS:
                 yield from batched(records, self.tally)
                 records = []
@@ -85,7 +86,7 @@ class HitBatches:
         yield from batched(records, self.tally)
 
     def _fast(self) -> FastLines | None:
-        if self.options.in_order or self.options.mapping or self.options.only not in (None, _FAST):
+        if not self.options.may_be_fast:
             return None
         from detector.fast_path import fast_lines
 
@@ -95,7 +96,7 @@ class HitBatches:
         from detector.fast_columns import columns_of
 
         self.tally.documents += len(rows)
-        self.tally.formats[_FAST] += len(rows)
+        self.tally.formats[FAST_FORMAT] += len(rows)
         batch = columns_of(rows, range(len(rows)), "")
         batch.columns["doc_index"] = [hit["_index"] for hit in hits]
         batch.columns["doc_id"] = [hit["_id"] for hit in hits]

@@ -5,7 +5,7 @@ A view that expires on the way is opened anew behind the last document that came
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -110,22 +110,22 @@ def pages(
     }
     if part[1] > 1:
         body["slice"] = {"id": part[0], "max": part[1]}
-    reading = _Reading(cluster, body, what, page)
+    reading = _Reading(cluster, body, what, page, lambda last: sampled(all_of(query, _from(time_field, last)), share)[0])
+    read = reading.pages
     for opened in range(REOPENED + 1):
         try:
             with cluster.point_in_time() as view, ThreadPoolExecutor(1, "page") as ahead:
-                if opened and reading.last is not None:
-                    body["query"] = sampled(all_of(query, _from(time_field, reading.last)), share)[0]
-                    body.pop("search_after", None)
-                yield from reading.pages(view, ahead)
+                yield from read(view, ahead)
                 return
         except ClusterError as error:
-            if "_shard_doc" in body["sort"][-1] and error.kind == "refused" and reading.last is None and cluster.flavour == "opensearch":
-                body["sort"].pop()  # OpenSearch before 3.3 does not know it
-                yield from _without_ties(cluster, body, query, time_field, share, what, page)
-                return
-            if not _EXPIRED.intersection(error.types) or opened == REOPENED:
+            if read == reading.pages and reading.last is None and error.kind == "refused" and cluster.flavour == "opensearch":
+                body["sort"].pop()  # OpenSearch before 3.3 does not know `_shard_doc`
+                read = reading.pages_by_time
+            elif not _EXPIRED.intersection(error.types) or opened == REOPENED:
                 raise
+        if reading.last is not None:
+            body["query"] = reading.since(reading.last)
+        body.pop("search_after", None)
     raise SourceError("unreachable")
 
 
@@ -136,7 +136,8 @@ class _Reading:
     cluster: Cluster
     body: dict[str, Any]
     what: str
-    fixed: int | None
+    fixed: int | None  # documents on a page, where the caller says it
+    since: Callable[[Any], Query]  # the query from a time on
     size: int = 0
     last: Any = None  # time of the last document that was given
     delivered: set[tuple[str, str]] = field(default_factory=set)  # documents of that time, which a reopened view gives again
@@ -157,6 +158,22 @@ class _Reading:
             if not full:
                 return
 
+    def pages_by_time(self, view: list[str], ahead: Executor) -> Iterator[list[Hit]]:
+        """The same for servers that can't sort documents of one time: each page begins with the last one's last time again, and what was given before is
+        left out. A page that holds one time only is followed by a larger one."""
+        self.size = self.fixed or FIRST_PAGE
+        while True:
+            hits = ahead.submit(self._fetch, view, self.size).result()
+            if fresh := self.fresh(hits):
+                yield fresh
+            if len(hits) < self.size:
+                return
+            if hits[0]["sort"][0] == hits[-1]["sort"][0]:
+                if self.size >= _MOST_TIED:
+                    raise ClusterError("refused", f"more than {_MOST_TIED:,} documents have one time, and this server can't page through them")
+                self.size = min(2 * self.size, _MOST_TIED)
+            self.body["query"] = self.since(self.last)
+
     def fresh(self, hits: list[Hit]) -> list[Hit]:
         """Hits that were not given before; they count as given now."""
         found = [hit for hit in hits if (hit["_index"], hit["_id"]) not in self.delivered] if self.delivered else hits
@@ -174,26 +191,6 @@ class _Reading:
         view[0] = answer.get("pit_id") or view[0]
         hits: list[Hit] = answer["hits"]["hits"]
         return hits
-
-
-def _without_ties(cluster: Cluster, body: dict[str, Any], query: Query, time_field: str, share: float, what: str, page: int | None) -> Iterator[list[Hit]]:
-    """Pages by time alone, for servers that can't sort documents of one time: each page begins with the last one's last time again, and what was
-    given before is left out. A page that brings nothing new is asked for again, larger."""
-    reading = _Reading(cluster, body, what, page)
-    size = page or FIRST_PAGE
-    with cluster.point_in_time() as view:
-        while True:
-            hits = reading._fetch(view, size)
-            fresh = reading.fresh(hits)
-            if fresh:
-                yield fresh
-            if len(hits) < size:
-                return
-            if not fresh or hits[0]["sort"][0] == hits[-1]["sort"][0]:
-                if size >= _MOST_TIED:
-                    raise ClusterError("refused", f"more than {_MOST_TIED:,} documents have one time, and this server can't page through them")
-                size = min(2 * size, _MOST_TIED)
-            body["query"] = sampled(all_of(query, _from(time_field, reading.last)), share)[0]
 
 
 def _sort_format(cluster: Cluster) -> dict[str, str]:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 PROFILE = ("status_code", "finish_reason")  # what decides whether a request shows a signal at all: counted beside the labels
 PROFILE_DOCUMENTS = 3  # documents looked at per profile
 MOST_PROFILES = 200
-SWAYED_RECORDS = 50
+SWAYED_RECORDS = 50  # records that are tried with other outcomes; a kind that is not among them has its documents looked at by profile
 _PROFILE_VALUES: dict[str, tuple[Any, ...]] = {"status_code": (200, 500, 0), "finish_reason": (*FINISH_REASONS, None)}
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from detector.batch import Batch
 from detector.formats.base import Document, Rejected
 from detector.formats.wrapping_lines import LineFeed, raw_documents
-from detector.reading import BATCH_ROWS, Reader, ReadingOptions, batched, counted, only_new
+from detector.reading import BATCH_ROWS, FAST_FORMAT, Reader, ReadingOptions, batched, counted, only_new
 from detector.record import Record
 from detector.sources.base import CouldNot, Tally
 from detector.sources.lines import NOT_UTF8, Fault, line_blocks, raw_lines
 from detector.sources.opening import Blocks
 from detector.sources.partition import WHOLE, Unit, range_blocks
+
+if TYPE_CHECKING:
+    from detector.fast_path import FastLines
 
 FAST_ROWS = 1024  # about 2 MB of answers: small enough for the cache, large enough that numpy's calls do not count
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -60,7 +63,7 @@ class UnitReading:
         is_json = self.unit.end != WHOLE or first.lstrip()[:1] == b"{"
         if not is_json:  # tables and blocks of text are told by their first line, so they are read as a whole
             yield from batched(self._records(raw_documents(self._as_texts(raw_lines(blocks)), self.unit.path)), self.tally)
-        elif self.options.in_order or self.options.mapping or self.options.only not in (None, "envelope"):
+        elif not self.options.may_be_fast:
             yield from batched(self._records(self._fed(raw_lines(blocks))), self.tally)
         else:
             yield from self._mixed(line_blocks(blocks))
@@ -94,55 +97,111 @@ class UnitReading:
         return ""
 
     def _mixed(self, blocks: Iterable[bytes | Fault]) -> Iterator[Batch]:
-        """Fast rows and general records in batches of their own; a line may only take the fast path when no open document could go on with it."""
+        """Fast rows and general records in batches of their own."""
         from detector.fast_path import fast_lines
 
-        fast = fast_lines()
-        feed = LineFeed(self.unit.path)
-        records: list[Record] = []
-        rows: list[Any] = []
-        numbers: list[int] = []
-        number = self.first_line
-        is_open = False
+        lines = _Mixed(self.unit.path, self._reader, self._as_text, self.first_line, fast_lines())
         for block in blocks:
-            whole = None if is_open or isinstance(block, Fault) else fast.decode_block(block)
-            if whole is not None:
-                rows.extend(whole)
-                numbers.extend(range(number, number + len(whole)))
-                number += len(whole)
-            else:
-                for line in (block,) if isinstance(block, Fault) else block.removesuffix(b"\n").split(b"\n"):
-                    row = None if is_open or isinstance(line, Fault) else fast.decode(line)
-                    if row is not None:
-                        rows.append(row)
-                        numbers.append(number)
-                    else:
-                        for document in feed.feed(number, self._as_text(number, line)):
-                            records.extend(self._reader.feed(document))
-                        is_open = feed.is_open or self._reader.is_waiting
-                        if isinstance(line, bytes) and not is_open:
-                            fast.learn(line)
-                    number += 1
-            if len(rows) >= FAST_ROWS:
-                yield self._fast_batch(rows, numbers)
-                rows, numbers = [], []
-            if len(records) >= BATCH_ROWS:
-                yield from batched(records, self.tally)
-                records = []
-        if rows:
-            yield self._fast_batch(rows, numbers)
-        for document in feed.finish():
-            records.extend(self._reader.feed(document))
-        records.extend(self._reader.finish())
-        yield from batched(records, self.tally)
-        self.next_line = number
+            lines.feed(block)
+            if len(lines.rows) >= FAST_ROWS:
+                yield self._fast_batch(lines)
+            if len(lines.records) >= BATCH_ROWS:
+                yield from batched(lines.records, self.tally)
+                lines.records.clear()
+        if lines.rows:
+            yield self._fast_batch(lines)
+        lines.finish()
+        yield from batched(lines.records, self.tally)
+        self.next_line = lines.number
 
-    def _fast_batch(self, rows: list[Any], numbers: Sequence[int]) -> Batch:
+    def _fast_batch(self, lines: _Mixed) -> Batch:
         from detector.fast_columns import columns_of
 
+        rows, numbers = lines.take()
         self.tally.documents += len(rows)
-        self.tally.formats["envelope"] += len(rows)
+        self.tally.formats[FAST_FORMAT] += len(rows)
         return counted(only_new(columns_of(rows, numbers, self.unit.path), self._reader.seen, self.tally), self.tally)
+
+
+@dataclass
+class _Mixed:
+    """Lines to fast rows and general records; a line may only take the fast path when no open document could go on with it.
+
+    A log of several producers is for the general path, which joins their views of one request: at the first line of another one the rows that were not
+    taken yet go through it again. Rows that were taken can't be joined any more, so such a log should show its kinds within `FAST_ROWS` lines.
+    """
+
+    path: str
+    reader: Reader
+    as_text: Callable[[int, bytes | Fault], str]
+    number: int  # of the next line
+    fast: FastLines | None
+    rows: list[Any] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)  # lines of the rows
+    records: list[Record] = field(default_factory=list)
+    _held: list[tuple[int, bytes]] = field(default_factory=list)  # what the rows were read from, with the number of the first line
+    _open: bool = False
+
+    def __post_init__(self) -> None:
+        self._lines = LineFeed(self.path)
+
+    def feed(self, block: bytes | Fault) -> None:
+        """Whole lines, or one that can't be read."""
+        if isinstance(block, Fault):
+            self._general(self.number, block)
+            self.number += 1
+            return
+        whole = None if self.fast is None or self._open else self.fast.decode_block(block)
+        if whole is None:
+            for line in _split(block):
+                self._line(line)
+                self.number += 1
+        else:
+            self._keep(whole, block)
+            self.number += len(whole)
+
+    def take(self) -> tuple[list[Any], list[int]]:
+        """The fast rows so far and their lines."""
+        taken = self.rows, self.numbers
+        self.rows, self.numbers, self._held = [], [], []
+        return taken
+
+    def finish(self) -> None:
+        """Records of everything that was still open."""
+        for document in self._lines.finish():
+            self.records.extend(self.reader.feed(document))
+        self.records.extend(self.reader.finish())
+
+    def _line(self, line: bytes) -> None:
+        row = None if self.fast is None or self._open else self.fast.decode(line)
+        if row is not None:
+            self._keep([row], line)
+            return
+        self._general(self.number, line)
+        if self.fast is None or self._open:
+            return
+        if not self.reader.is_of_several:
+            self.fast.learn(line)
+            return
+        self.fast, held = None, self._held
+        self.take()
+        for first, lines in held:
+            for number, earlier in enumerate(_split(lines), first):
+                self._general(number, earlier)
+
+    def _keep(self, rows: list[Any], lines: bytes) -> None:
+        self._held.append((self.number, lines))
+        self.rows.extend(rows)
+        self.numbers.extend(range(self.number, self.number + len(rows)))
+
+    def _general(self, number: int, line: bytes | Fault) -> None:
+        for document in self._lines.feed(number, self.as_text(number, line)):
+            self.records.extend(self.reader.feed(document))
+        self._open = self._lines.is_open or self.reader.is_waiting
+
+
+def _split(block: bytes) -> list[bytes]:
+    return block.removesuffix(b"\n").split(b"\n")
 
 
 def _after(blocks: Iterable[bytes], passed: int) -> Iterator[bytes]:
