@@ -101,14 +101,14 @@ def carry_out(task: dict[str, Any]) -> dict[str, Any]:
     findings = [] if task.get("clean") else [finding(now, since=float(task["since"]), severity=severity, flagged=int(task["flagged"]))]
     store = DyingStore(task["store"])
     store.step = task["step"]
-    slack = DyingSlack(TOKEN, CHANNEL, lambda: 0.0, lambda seconds: None, base_url=task["url"], timeout=0.25)
+    slack = DyingSlack(TOKEN, CHANNEL, lambda: 0.0, lambda seconds: None, base_url=task["url"], timeout=float(task["patience"]))
     slack.step = task["step"]
 
     def routes(incident: Incident) -> Route:
         return Route(("slack",))
 
     audience = Audience({"slack": slack}, routes, policy=Policy())
-    done = run_once(lambda: report(now, *findings), list(RULES.values()), store, audience, time.time, wait=10.0)
+    done = run_once(lambda: report(now, *findings), list(RULES.values()), store, audience, time.time, wait=60.0)
     left = len(store.waiting("slack"))
     store.close()
     return {"exit": done.exit_code, "failures": done.delivered.failures, "waiting": left, "skipped": done.skipped}

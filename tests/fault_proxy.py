@@ -10,7 +10,6 @@ import http.client
 import json
 import socket
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -62,6 +61,10 @@ def _copy(source: socket.socket, sink: socket.socket) -> None:
         sink.shutdown(socket.SHUT_WR)
 
 
+class NeverError(Exception):
+    """A fault's way to say that there will be no answer."""
+
+
 @contextmanager
 def fault_proxy(target: str) -> Iterator[FaultProxy]:
     """A running proxy in front of `target`."""
@@ -95,7 +98,14 @@ def fault_proxy(target: str) -> Iterator[FaultProxy]:
                 connection.close()
                 return Answer(response.status, headers, body)
 
-            answer = next((found for fault in list(proxy.faults) if (found := fault(asked, forward)) is not None), None) or forward()
+            try:
+                answer = next((found for fault in list(proxy.faults) if (found := fault(asked, forward)) is not None), None) or forward()
+            except NeverError:  # no clock of ours: however slow the machine is, it is the caller whose patience ends
+                self.close_connection = True
+                self.connection.settimeout(60)
+                with suppress(OSError):
+                    self.connection.recv(1)
+                return
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 if name not in ("content-length", "transfer-encoding", "connection", "content-encoding"):
@@ -193,14 +203,9 @@ def cut(announced: bool = True) -> Fault:
     return fault
 
 
-def slow(seconds: float) -> Fault:
-    """The real answer, late."""
-
-    def fault(asked: Asked, forward: Callable[[], Answer]) -> Answer | None:
-        time.sleep(seconds)
-        return forward()
-
-    return fault
+def too_late(asked: Asked, forward: Callable[[], Answer]) -> Answer | None:
+    """No answer for as long as the caller waits."""
+    raise NeverError
 
 
 def without_product(asked: Asked, forward: Callable[[], Answer]) -> Answer | None:

@@ -44,9 +44,12 @@ class Cell:
         assert self.child.stdin is not None
         assert self.child.stdout is not None
         full = []
+        # short only where a call is going to be kept waiting: a busy machine must not look like a Slack that does not answer
+        patience = 0.5 if any(fault.startswith("timeout") for _, fault in self.slack.faults) else 60.0
         for number, task in enumerate(tasks):
             now = T0 + 60.0 * task.pop("minute", 0)
             base = {"store": f"sqlite:///{self.folder}/detector.db", "url": self.url, "now": now, "since": T0, "flagged": 5 + now - T0, "step": ""}
+            base["patience"] = patience
             full.append(base | {"result": str(self.folder / f"result{number}.json")} | task)
         self.child.stdin.write(json.dumps(full) + "\n")
         self.child.stdin.flush()
@@ -78,7 +81,6 @@ def child(workplace: tuple[str, Workspace], blank: Path, tmp_path_factory: pytes
 def workplace() -> Iterator[tuple[str, Workspace]]:
     """One Slack for all cells; each cell starts with it empty."""
     with slack() as (url, state):
-        state.hold = 0.5  # twice the receiver's patience
         yield url, state
 
 
@@ -129,9 +131,10 @@ def test_first_message(step: str, fault: str, mode: str, cell: Cell) -> None:
         for message in cell.slack.messages:
             message.deleted = True
     (last,) = cell.runs({"minute": 10})
-    if last["exit"] == 3:  # the fault of one call may have waited for this run
-        assert last["failures"]
-        (last,) = cell.runs({"minute": 10})
+    for _ in range(3):  # the fault of one call may have waited for this run, and on a busy machine another call may have lost its patience before it
+        if last["exit"] == 3:
+            assert last["failures"]
+            (last,) = cell.runs({"minute": 10})
     assert (last["exit"], last["waiting"]) == (1, 0)
     cell.holds(replies=1)
     (end,) = cell.runs({"minute": LONG_AFTER, "clean": True})

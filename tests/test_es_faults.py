@@ -141,9 +141,9 @@ def test_stripped_headers_are_named(proxy: FaultProxy, node: Node) -> None:
 
 
 def test_an_answer_that_is_too_late(proxy: FaultProxy) -> None:
-    reached = Reached(proxy, timeout_seconds=0.6)
+    reached = Reached(proxy, timeout_seconds=3)
     assert reached.source.fields.indices == (INDEX,)
-    proxy.faults = [faults.on("_search", faults.slow(1.5))]
+    proxy.faults = [faults.on("_search", faults.too_late)]
     with pytest.raises(ClusterError) as caught:
         reached.observe()
     assert caught.value.kind == "timeout"

@@ -242,7 +242,7 @@ def test_looking_does_not_wait_for_a_run(url: str) -> None:
         began = time.monotonic()
         other = Store(url)
         assert other.incidents() == []
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < 25  # a run may wait for 30
         other.close()
     store.close()
 

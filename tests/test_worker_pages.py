@@ -82,7 +82,7 @@ def test_a_worker_that_another_one_stands_in_for_is_healthy(rules: list[Rule]) -
 def test_a_slow_rule_is_told_and_delays_no_other(rules: list[Rule], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with site(tmp_path) as place:
         place.append(20, just_judged(), leaks=True)
-        place.configure("every: 1m, deadline: 1s")
+        place.configure("every: 1m, deadline: 5s")
         monkeypatch.setenv("DETECTOR_SLACK_TOKEN", TOKEN)
         (tmp_path / "detector.yml").write_text((tmp_path / "detector.yml").read_text().replace("'LISTEN'", "''"))
         settings = load_settings(tmp_path / "detector.yml", {"DETECTOR_SLACK_TOKEN": TOKEN})
@@ -105,8 +105,8 @@ def test_a_slow_rule_is_told_and_delays_no_other(rules: list[Rule], tmp_path: Pa
         let_go.set()
         store.close()
     for run in runs:
-        assert [entry.why for entry in run.report.could_not if entry.what == f"rule {SPIKE}"] == ["it took longer than 1 s; the other rules were judged"]
+        assert [entry.why for entry in run.report.could_not if entry.what == f"rule {SPIKE}"] == ["it took longer than 5 s; the other rules were judged"]
         assert LEAK in {finding.rule for finding in run.report.findings}
     assert calls[SPIKE] == 1  # the second run found it still at work: no thread is left behind twice
     assert calls[LEAK] == 2
-    assert took < 30
+    assert took < 50

@@ -80,9 +80,9 @@ class Day:
         (self.folder / "rules" / "empty.yml").write_text(EMPTY)
         (self.folder / "detector.yml").write_text(
             "source: {path: logs, lag: 0s}\nrules: [rules/]\nstore: sqlite:///state.db\n"
-            "schedule: {cron: '*/10 * * * *', timezone: Europe/Berlin, jitter: 0s, window: 30m, deadline: 500ms}\n"
+            "schedule: {cron: '*/10 * * * *', timezone: Europe/Berlin, jitter: 0s, window: 30m, deadline: 5s}\n"
             "incidents: {shortest_clean: 30m, clean_windows: 1}\n"
-            f"notify: {{slack: {{channel: {CHANNEL}, base_url: '{self.base_url}'}}}}\n".replace("500ms", "0.5s")
+            f"notify: {{slack: {{channel: {CHANNEL}, base_url: '{self.base_url}'}}}}\n"
         )
         write(self.live, days(1, 60, BEGIN - timedelta(days=1)))
         self.number = 2000

@@ -10,7 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -45,7 +45,6 @@ class Workspace:
         self.calls: list[tuple[str, dict[str, Any]]] = []
         self.faults: list[tuple[str, str]] = []
         self.channels = (CHANNEL, OTHER_CHANNEL)
-        self.hold = 1.5  # seconds that a call of fault `timeout` is kept waiting
         self.archived = False
         self.revoked = False
         self.post_times: list[float] = []
@@ -67,17 +66,13 @@ class Workspace:
 
     # -- the API
     def answer(self, method: str, token: str, args: dict[str, Any]) -> tuple[int, dict[str, str], dict[str, Any] | None]:
-        """(status, headers, body); body None: hang up without an answer."""
+        """(status, headers, body); body None: hang up without an answer, with status 0: only once the caller has."""
         with self._lock:
             self.calls.append((method, args))
             fault = self._fault(method)
-        if fault in ("timeout", "timeoutstored"):  # outside the lock: others are served meanwhile
-            if fault == "timeoutstored":
-                with self._lock:
-                    self._served(method, token, args)
-            time.sleep(self.hold)
-            return 500, {}, None
         with self._lock:
+            if fault == "timeout":
+                return 0, {}, None
             if fault == "429":
                 return 429, {"Retry-After": "1"}, {"ok": False, "error": "ratelimited"}
             if fault == "429long":
@@ -87,6 +82,8 @@ class Workspace:
             if fault == "html":
                 return 502, {}, {"__html__": True}
             body = self._served(method, token, args)
+            if fault == "timeoutstored":
+                return 0, {}, None
             if fault == "lost":  # accepted and stored, but the answer never arrives
                 return 200, {}, None
             if fault == "500stored":
@@ -263,6 +260,10 @@ class _Handler(BaseHTTPRequestHandler):
         status, headers, body = self.workspace.answer(method, token, args)
         if body is None:
             self.close_connection = True
+            if status == 0:  # no clock of ours: however slow the machine is, it is the caller whose patience ends
+                self.connection.settimeout(60)
+                with suppress(OSError):
+                    self.connection.recv(1)
             return
         html = body.get("__html__")
         data = b"<html><body>Bad Gateway</body></html>" if html else json.dumps(body).encode()
