@@ -74,7 +74,7 @@ def child(workplace: tuple[str, Workspace], blank: Path, tmp_path_factory: pytes
     cell = Cell(tmp_path_factory.mktemp("warm"), blank, *workplace, process)
     cell.runs({"warm": True})
     yield process
-    process.communicate(timeout=10)  # the end of its input ends it
+    process.communicate(timeout=60)  # the end of its input ends it
 
 
 @pytest.fixture(scope="module")

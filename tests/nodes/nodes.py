@@ -37,7 +37,7 @@ from tests.nodes.plugin import install
 CACHE = Path(os.environ.get("DETECTOR_NODES_CACHE", "/var/tmp/detector-nodes"))
 HERE = Path(__file__).resolve().parent
 PLAIN_USER = "nobody"  # neither server starts as root; tests that run as root start them as this user
-START_SECONDS = 120
+START_SECONDS = 300
 STOP_SECONDS = 20
 
 

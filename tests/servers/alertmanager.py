@@ -33,19 +33,22 @@ class Alertmanager:
 
     def alerts(self) -> list[dict[str, Any]]:
         """Alerts that it holds as active."""
-        with urlopen(f"{self.url}/api/v2/alerts?active=true", timeout=5) as answer:
+        with urlopen(f"{self.url}/api/v2/alerts?active=true", timeout=60) as answer:
             found: list[dict[str, Any]] = json.load(answer)
             return found
 
     def wait_for(self, status: str, deployment: str) -> list[dict[str, Any]]:
-        """Alerts of this status and deployment that it notified of, once there is one; at most ten seconds. Those of others may be sent again meanwhile."""
-        end = time.monotonic() + 10
+        """Alerts of this status and deployment that it notified of, each as it was told last, once there is one; waits a minute at most.
+
+        Those of others may be sent again meanwhile.
+        """
+        end = time.monotonic() + 60
         while True:
             told = [alert for notification in list(self.got) for alert in notification["alerts"] if alert["status"] == status]
-            found = [alert for alert in told if alert["labels"]["deployment"] == deployment]
+            found = {alert["fingerprint"]: alert for alert in told if alert["labels"]["deployment"] == deployment}
             if found:
-                return found
-            assert time.monotonic() < end, f"no {status} alert after 10 s: {self.got}"
+                return list(found.values())
+            assert time.monotonic() < end, f"no {status} alert after 60 s: {self.got}"
             time.sleep(0.05)
 
 
@@ -86,13 +89,13 @@ def alertmanager(folder: Path) -> Iterator[Alertmanager]:
         yield state
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(60)
         sink.shutdown()
         sink.server_close()
 
 
 def _until_ready(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while True:
         try:
             with urlopen(f"{url}/-/ready", timeout=1):
