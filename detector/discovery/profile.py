@@ -25,7 +25,7 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Visible:
-    """A signal: `share` of the records can show it; `missing` are the columns, of those that it needs, that no record has."""
+    """A signal: `share` of the records can show it; `missing` are what it needs, of `Signal.needs`, that no record has."""
 
     signal: str
     share: float
@@ -52,11 +52,11 @@ def visible(records: Sequence[Record]) -> list[Visible]:
     """Every signal of single answers, with the share of records that can show it."""
     filled = {entry.column for entry in coverage(records)}
     if any(record.content_state != "not_captured" for record in records):
-        filled.add("content_state")
+        filled.add("content")  # also where every text is empty
     found = []
     for name, signal in signals().items():
         share = sum(signal.observable(record) for record in records) / len(records) if records else 0.0
-        found.append(Visible(name, share, tuple(column for column in signal.needs if column not in filled)))
+        found.append(Visible(name, share, tuple(need for need in signal.needs if not filled.issuperset(need.split(" with ")))))
     return found
 
 

@@ -74,7 +74,7 @@ class Signal:
     Args:
         name: snake_case, the file's stem, the label everywhere.
         subtypes: every subtype that `judge` can give, with a one-line meaning.
-        needs: columns of which the source must know at least one for the signal to be judged at all (for the coverage report).
+        needs: columns of which the source must know at least one for the signal to be judged at all (for the coverage report); `a with b`: both.
         observable: False when this record can't show the signal (text not captured, no answer …); such records leave its denominator.
         judge: the exact decision on one record; never raises; None means not flagged.
         candidates: rows of a batch that `judge` could flag: a cheap superset.

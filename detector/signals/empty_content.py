@@ -129,7 +129,7 @@ SIGNAL = Signal(
         "tokens_but_no_text": "tokens were made and no text at all came out",
         "null": "content is null or empty, and token counts tell nothing more",
     },
-    needs=("content_state",),
+    needs=("content",),
     observable=observable,
     observable_rows=_observable_rows,
     judge=judge,

@@ -251,7 +251,7 @@ SIGNAL = Signal(
         "invisible_tokens": "tokens far exceed the visible text: the answer was over, invisible tokens ran to the cap",
         "answer_cut": "the answer was cut at the cap",
     },
-    needs=("finish_reason", "completion_tokens"),
+    needs=("finish_reason", "completion_tokens with max_tokens"),
     observable=observable,
     observable_rows=_observable_rows,
     judge=judge,
