@@ -39,11 +39,16 @@ def _recognise(body: Json) -> str | None:
     return f"nginx's variables {', '.join(named[:3])} beside {uri} and status"
 
 
-def _request_line(body: Mapping[str, Any]) -> str | None:
-    """The path in `$request` ("POST /v1/… HTTP/1.1")."""
+def _request_parts(body: Mapping[str, Any]) -> list[str]:
+    """Method, path and protocol in `$request` ("POST /v1/… HTTP/1.1")."""
     line = body.get("request")
     parts = line.split(" ") if isinstance(line, str) and len(line) < 8192 else []
-    return parts[1] if len(parts) == 3 and parts[2].startswith("HTTP/") else None
+    return parts if len(parts) == 3 and parts[2].startswith("HTTP/") else []
+
+
+def _request_line(body: Mapping[str, Any]) -> str | None:
+    parts = _request_parts(body)
+    return parts[1] if parts else None
 
 
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
@@ -57,7 +62,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 
 def _method(body: Mapping[str, Any]) -> str | None:
-    return text(body.get("request_method")) or text(body.get("method"))
+    return text(body.get("request_method")) or text(body.get("method")) or next(iter(_request_parts(body)), None)
 
 
 def _record(body: Mapping[str, Any], path: str) -> Record:

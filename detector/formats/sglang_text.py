@@ -26,7 +26,7 @@ def _recognise(body: Json) -> str | None:
     if match:
         return f"SGLang's request log: {match[1]} line"
     prefix = _PREFIX.match(body)
-    if prefix and (re.search(r"(?:TP|PP|DP)\d", prefix[0]) or _OWN.match(body, prefix.end())):
+    if prefix and body[prefix.end() : prefix.end() + 1] != "{" and (re.search(r"(?:TP|PP|DP)\d", prefix[0]) or _OWN.match(body, prefix.end())):
         return "SGLang's server log: date in brackets"
     return None
 

@@ -29,7 +29,10 @@ _ERRORS = (  # InferError, router/src/infer/mod.rs; the status that the client s
     ("Input validation error", "validation"),
     ("Incomplete generation", "incomplete_generation"),
     ("Template error", "template_error"),
+    ("no permits available", "overloaded"),
 )
+_MESSAGE = re.compile(r"\.rs:\d+: (.*)", re.DOTALL)
+_REFUSED = re.compile(r"`\w+` (?:must|cannot|supports|tokens|>)|must be |cannot be empty|(?:is not|not) (?:valid|supported)|cannot compile")  # ValidationError
 NO_ANSWER = "log line that is no answer"
 
 
@@ -90,6 +93,12 @@ def _failure(at: Any, span: str, parameters: str, message: str) -> Record | None
             record.error_type = kind
             record.error_message = message[message.index(words) :]
             return record
+    written = _MESSAGE.search(message)
+    said = written[1] if written else message
+    if _REFUSED.search(said):
+        record = _base(at, span, parameters)
+        record.error_type, record.error_message = "validation", said
+        return record
     return None
 
 

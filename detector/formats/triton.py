@@ -18,6 +18,7 @@ from detector.record import Record
 _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ [\w.-]+\.(?:cc|h|cpp|py):\d+\] ")
 _LOG_LINE_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ? (?:INFO|WARNING|ERROR|VERBOSE)?:? ?\d* ?[\w.-]+\.cc:\d+\] ")
 _ID = re.compile(r"cmpl-[0-9a-f]{8}-[0-9a-f]{4}-1[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|cmpl-[0-9a-f-]{36}$")
+_STREAM = re.compile(r'data: ?\{(?=.{0,300}"id": ?"(?:cmpl-[0-9a-f-]{36}"|cmpl-.{1,600}"function_call"))(?=.{0,600}"chat\.completion\.chunk")')
 _BODIES = ("response", "response_body", "output", "body")
 
 SERVER_LINE = "server log line, no answer"
@@ -38,11 +39,13 @@ def _body(document: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, bool]:
 
 def _recognise(body: Json) -> str | None:
     if isinstance(body, str):
+        if body.startswith("data:"):
+            return "a recorded stream with cmpl- ids, as Triton's OpenAI front end writes it" if _STREAM.match(body) else None
         return "Triton's server log line" if _LOG_LINE.match(body) or _LOG_LINE_ISO.match(body) else None
     if not isinstance(body, dict):
         return None
     answer, _ = _body(body)
-    if answer is None or not isinstance(answer.get("id"), str) or not _ID.match(answer["id"]):
+    if answer is None or not isinstance(answer.get("id"), str) or not (_ID.match(answer["id"]) or _is_of_front_end(answer)):
         return None
     # vLLM's and SGLang's chat ids begin with chatcmpl-; Triton gives every answer a time-based cmpl- id and no usage or fingerprint
     if str(answer.get("object", "")).startswith("chat.completion"):
@@ -52,13 +55,24 @@ def _recognise(body: Json) -> str | None:
     return None
 
 
+def _is_of_front_end(answer: Mapping[str, Any]) -> bool:
+    """A cmpl- id on a message with function_call and tool_calls, which no engine's own server writes both."""
+    choice = next(iter(answer["choices"]), None)
+    message = choice.get("message") if isinstance(choice, dict) else None
+    return answer["id"].startswith("cmpl-") and isinstance(message, dict) and {"function_call", "tool_calls"} <= message.keys()
+
+
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
-        if not isinstance(document.body, dict):
+        records: list[Record] = []
+        if isinstance(document.body, str) and document.body.startswith("data:"):
+            records = records_of_body(document.body, {})
+        elif not isinstance(document.body, dict):
             yield Rejected(document, SERVER_LINE, ignored=True)
             continue
-        answer, enveloped = _body(document.body)
-        records = read_envelope(document) if enveloped else records_of_body(document.body, {}) if answer is not None else []
+        else:
+            answer, enveloped = _body(document.body)
+            records = read_envelope(document) if enveloped else records_of_body(document.body, {}) if answer is not None else []
         if not records:
             yield Rejected(document, NO_ANSWER, ignored=True)
         for record in records:

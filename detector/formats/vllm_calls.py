@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator
 
 from detector.formats.base import Document, Json, Outcome, Rejected
 from detector.formats.log_lines import Access, access, failed_generation, is_statistics
+from detector.formats.openai import error_columns
 from detector.formats.openai_request import request_columns
 from detector.formats.vllm_lines import LOG_PREFIX, Event, event, open_stream_body
 from detector.formats.vllm_records import Call, outcomes
@@ -42,6 +43,7 @@ class Calls:
         self._recent: OrderedDict[str, str] = OrderedDict()  # ids of calls that are gone -> text of the answer
         self._inner: dict[str, str] = {}  # API id -> the inner id under which an open call is kept
         self._fed = 0
+        self._error_bodies: deque[tuple[int, int | None]] = deque(maxlen=64)  # logged error bodies without an id: when, and status
         self._bodies = False  # this log holds response bodies, too: an answer line waits for the body of its call
 
     def feed(self, document: Document) -> Iterable[Outcome]:
@@ -157,6 +159,10 @@ class Calls:
         if found.kind == "added":
             yield Rejected(document, NO_VALUE, ignored=True)
             return
+        ended = self._held(key)
+        if found.kind == "request" and ended is not None and ended.request and (ended.end or ended.answers or ended.bodies):
+            yield from self._close(key)  # a retry under the same X-Request-Id
+            del self._recent[key]
         call = self._call(key)
         call.rust = call.rust or found.rust
         if found.kind == "request":
@@ -223,6 +229,8 @@ class Calls:
         if call.key:
             yield from self._settle(call)
         else:
+            if "error" in found.body:
+                self._error_bodies.append((self._fed, error_columns(found.body).get("status_code")))
             yield from outcomes(call, self._time_of)
 
     def _other(self, document: Document, line: str) -> Iterator[Outcome]:
@@ -247,6 +255,10 @@ class Calls:
                 call.end[1]["status_code"] = line.status
                 return True
             if any(isinstance(body, dict) and "error" in body for _, body in call.bodies):
+                return True
+        for told in self._error_bodies:
+            if self._fed - told[0] <= _SETTLED and told[1] in (None, line.status):
+                self._error_bodies.remove(told)
                 return True
         return False
 

@@ -31,6 +31,8 @@ LOG_PREFIX = re.compile(
     r"(?:\[[\w/.-]+\.py:\d+\]|[\w/.-]+\.py:\d+\]) "
 )
 _FINISHED = re.compile(r"(?:chat completion|completion|response|generate|request)s? finished\b")
+_RUST_FAILED = re.compile(r"(?:(?:chat|completion|response|text|generate)s? (?:stream|collection) failed|failed to (?:submit|collect|stream))\b")
+_RUST_ERROR = re.compile(r"\berror=(.{1,2000})", re.DOTALL)
 _RUST_ABORT = re.compile(r"(?:request|client|stream)\b.{0,40}\b(?:aborted|disconnected|cancelled)")
 _PAIR = re.compile(r'([A-Za-z_][\w.]*)=("(?:[^"\\]|\\.)*"|[^\s,{}\]]+)')
 _HEAD = 1500  # characters before which an event begins: prefixes and spans are shorter
@@ -114,6 +116,9 @@ def _rust(line: str, start: int, span: str) -> Event | None:
         return Event("finished", ids, _figures(rest), rust=True)
     if _RUST_ABORT.match(rest):
         return Event("abort", ids, rust=True)
+    if _RUST_FAILED.match(rest):
+        error = _RUST_ERROR.search(rest)
+        return Event("failed", ids, {"error_type": "stream_failed", **({"error_message": error[1].strip('"')} if error else {})}, rust=True)
     found_plain = _plain(rest)
     if found_plain is not None:
         found_plain.rust, found_plain.ids = True, ids or found_plain.ids

@@ -113,10 +113,11 @@ def _set_text(record: Record, found: Event, call: Call) -> None:
     if record.content_is_raw is None:
         record.content_is_raw = bool(record.stream and not found.rust) or call.key.startswith("cmpl-")
     text = record.content
-    if text and found.rust:
-        thought, text = leading_reasoning(text)
-        if thought is not None:
+    if text and not record.content_is_raw:
+        thought, rest = leading_reasoning(text)
+        if thought is not None and (found.rust or not rest):  # the Python front end writes the bracket only where nothing else came
             record.reasoning, record.reasoning_state = thought, "present"
+            text = rest
     calls = bracketed_calls(text) if text and not record.content_is_raw else None
     if calls is not None:
         text, record.tool_calls, record.tool_arguments = calls
