@@ -106,7 +106,7 @@ def _answer(value: Any, known: Mapping[str, Any]) -> tuple[dict[str, Any], list[
     choices = value.get("choices")
     if isinstance(choices, list):
         return shared, _choices(value, [choice for choice in choices if isinstance(choice, dict)], known)
-    if "meta_info" in value or "generated_text" in value or ("text" in value and "object" not in value):
+    if "meta_info" in value or "generated_text" in value or "text_output" in value or ("text" in value and "object" not in value):
         return shared, [native_columns(value)]
     if isinstance(value.get("message"), dict) and "error_type" not in shared:  # Ollama
         found = reason(value.get("done_reason"))

@@ -65,7 +65,7 @@ def shared_columns(body: Mapping[str, Any]) -> dict[str, Any]:
     meta = mapping(body.get("meta_info"))
     columns: dict[str, Any] = {
         "request_id": text(body.get("id")) or text(meta.get("id")),
-        "model": text(body.get("model")),
+        "model": text(body.get("model")) or (text(body.get("model_name")) if "text_output" in body else None),
         "timestamp": instant(body.get("created", body.get("created_at"))),
         **usage_columns(body.get("usage")),
         **_timing(mapping(body.get("metrics"))),

@@ -45,14 +45,17 @@ def responses_columns(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def native_columns(body: Mapping[str, Any]) -> dict[str, Any]:
-    """An engine's own object: SGLang `/generate` (`text`, `meta_info`), TGI (`generated_text`, `details`). Its text is from before any parser."""
+    """An engine's own object: SGLang `/generate` (`text`, `meta_info`), TGI (`generated_text`, `details`), Triton's generate endpoint (`text_output`).
+
+    Its text is from before any parser.
+    """
     meta = mapping(body.get("meta_info")) or mapping(body.get("details"))
     found = reason(meta.get("finish_reason"))
-    value = body.get("text", body.get("generated_text"))
+    value = body.get("text", body.get("generated_text", body.get("text_output")))
     columns: dict[str, Any] = {"finish_reason": found.canonical, "finish_reason_raw": found.raw, "stop_reason": found.matched, "content_is_raw": True}
     if isinstance(value, list):
         value = "".join(part for part in value if isinstance(part, str))
-    if "text" in body or "generated_text" in body:
+    if "text" in body or "generated_text" in body or "text_output" in body:
         set_text(columns, "content", value if isinstance(value, str) else None)
         columns["tool_calls"] = ()
     raw_reason = meta.get("finish_reason")

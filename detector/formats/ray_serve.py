@@ -38,8 +38,8 @@ FORMAT = Format(
     name="ray_serve",
     view="engine",
     title="Ray Serve LLM log",
-    sees=("what vLLM's own log shows, with Ray's actor in front",),
-    blind=("streamed finish reasons, as in vLLM's text log", "outcome of a replica's call: OK says that it returned", "latency of one request of the API"),
+    sees=("what vLLM's own log shows, with Ray's actor in front", "reason, token counts, latency and waiting time on the closing line of Ray's own engine (to 2.48)"),
+    blind=("streamed finish reasons, as in vLLM's text log", "outcome of a replica's call: OK says that it returned", "latency, in newer versions"),
     recognise=_recognise,
     read=read_by(_joiner),
     rank=30,
@@ -49,6 +49,5 @@ FORMAT = Format(
     trust="as vLLM's text log: the engine's own on lines that are not streamed",
     units="vLLM's dates have no year, Ray's no zone: no timestamp but the shipper's",
     raw_text=None,
-    off=("latency",),
     inferred=("length_cutoff", "empty_content"),
 )

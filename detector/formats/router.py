@@ -1,6 +1,7 @@
-"""Routers in front of engines: vLLM production-stack, llm-d's endpoint picker, SGLang's router. Most of their lines name a request and no outcome.
+"""Routers in front of engines: vLLM production-stack and semantic router, llm-d's endpoint picker, SGLang's router. Most of their lines name a request and no outcome.
 
-Sources: vllm-project/production-stack src/vllm_router/log.py, llm-d-router (zap JSON), sgl-project/sglang sgl-router (tracing lines).
+Sources: vllm-project/production-stack src/vllm_router/log.py, llm-d-router (zap JSON), sgl-project/sglang sgl-router (tracing lines),
+vllm-project/semantic-router#375.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ _LLM_D = (
     "llmResponse",
     "request-id",
 )
+_USAGE = "llm_usage"  # the semantic router's event of an answered request
 _PACKAGES = (
     "requestcontrol",
     "handlers",
@@ -61,6 +63,8 @@ def _recognise(body: Json) -> str | None:
     if isinstance(body, dict):
         caller = body.get("caller")
         if isinstance(caller, str) and _CALLER.match(caller) and "msg" in body and "ts" in body:  # noqa: SIM102 (two questions)
+            if caller.startswith("observability/logging.go:") or (body.get("event") == _USAGE and "request_id" in body):
+                return "log record of vLLM's semantic router"
             if any(key in body for key in _LLM_D) or caller.partition("/")[0] in _PACKAGES:
                 return "log record of llm-d's endpoint picker"
         target = body.get("target")
@@ -86,6 +90,15 @@ def _outcome(line: str) -> Record | None:
 
 
 def _outcome_of_record(body: Mapping[str, Any]) -> Record | None:
+    if body.get("event") == _USAGE and "completion_latency_ms" in body:
+        return Record(
+            timestamp=instant(body.get("ts")),
+            request_id=text(body.get("request_id")),
+            model=text(body.get("model")),
+            prompt_tokens=count(body.get("prompt_tokens")),
+            completion_tokens=count(body.get("completion_tokens")),
+            latency_seconds=seconds(body.get("completion_latency_ms"), "ms"),
+        )
     if "target" not in body:
         return None
     return _closed({**mapping(body.get("span")), **mapping(body.get("fields")), **body}, instant(body.get("timestamp")))
@@ -107,9 +120,9 @@ def _closed(pairs: Mapping[str, Any], at: float | None) -> Record | None:
 FORMAT = Format(
     name="router",
     view="gateway",
-    title="router in front of engines (production-stack, llm-d, SGLang router)",
-    sees=("which engine a request went to", "status and latency where the router writes them (SGLang's router)"),
-    blind=("text", "finish reasons", "token counts", "the outcome of a request, in most routers"),
+    title="router in front of engines (production-stack, llm-d, semantic router, SGLang router)",
+    sees=("which engine a request went to", "status and latency where the router writes them (SGLang's router)", "token counts and latency (semantic router)"),
+    blind=("text", "finish reasons", "the outcome of a request, in most routers"),
     recognise=_recognise,
     read=_read,
     rank=30,

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from detector.formats import openai_stream
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.envelope import read_envelope
 from detector.formats.openai import records_of_body
@@ -19,6 +20,7 @@ _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{6} \d+ [\w.-]+\.(?:cc|h|
 _LOG_LINE_ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ? (?:INFO|WARNING|ERROR|VERBOSE)?:? ?\d* ?[\w.-]+\.cc:\d+\] ")
 _ID = re.compile(r"cmpl-[0-9a-f]{8}-[0-9a-f]{4}-1[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}|cmpl-[0-9a-f-]{36}$")
 _STREAM = re.compile(r'data: ?\{(?=.{0,300}"id": ?"(?:cmpl-[0-9a-f-]{36}"|cmpl-.{1,600}"function_call"))(?=.{0,600}"chat\.completion\.chunk")')
+_PIECES = re.compile(r'data: ?\{(?=.{0,2000}"text_output": ?")(?=.{0,2000}"model_name": ?")')
 _BODIES = ("response", "response_body", "output", "body")
 
 SERVER_LINE = "server log line, no answer"
@@ -27,24 +29,33 @@ NO_ANSWER = "no answer of a chat or completion"
 
 def _body(document: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, bool]:
     """(response body, whether it stands inside an envelope)."""
-    if isinstance(document.get("choices"), list):
+    if isinstance(document.get("choices"), list) or _is_generated(document):
         return document, False
     for key in _BODIES:
         if key in document:
             inner = decoded(document[key])
-            if isinstance(inner, dict) and isinstance(inner.get("choices"), list):
+            if isinstance(inner, dict) and (isinstance(inner.get("choices"), list) or _is_generated(inner)):
                 return inner, True
     return None, False
+
+
+def _is_generated(body: Mapping[str, Any]) -> bool:
+    """An answer of the generate endpoint: the model's output tensors by name."""
+    return isinstance(body.get("text_output"), str) and "model_name" in body
 
 
 def _recognise(body: Json) -> str | None:
     if isinstance(body, str):
         if body.startswith("data:"):
+            if _PIECES.match(body):
+                return "a recorded stream of text_output pieces, as Triton's generate endpoint writes it"
             return "a recorded stream with cmpl- ids, as Triton's OpenAI front end writes it" if _STREAM.match(body) else None
         return "Triton's server log line" if _LOG_LINE.match(body) or _LOG_LINE_ISO.match(body) else None
     if not isinstance(body, dict):
         return None
     answer, _ = _body(body)
+    if answer is not None and _is_generated(answer):
+        return "text_output beside model_name, as Triton's generate endpoint writes it"
     if answer is None or not isinstance(answer.get("id"), str) or not (_ID.match(answer["id"]) or _is_of_front_end(answer)):
         return None
     # vLLM's and SGLang's chat ids begin with chatcmpl-; Triton gives every answer a time-based cmpl- id and no usage or fingerprint
@@ -66,7 +77,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
         records: list[Record] = []
         if isinstance(document.body, str) and document.body.startswith("data:"):
-            records = records_of_body(document.body, {})
+            records = _of_pieces(document.body) if _PIECES.match(document.body) else records_of_body(document.body, {})
         elif not isinstance(document.body, dict):
             yield Rejected(document, SERVER_LINE, ignored=True)
             continue
@@ -78,6 +89,15 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
         for record in records:
             _distrust(record)
             yield record
+
+
+def _of_pieces(stream: str) -> list[Record]:
+    """The generate endpoint's stream: pieces of text without an id, and no mark at its end."""
+    payloads = [payload for payload in openai_stream.events(stream)[0] if isinstance(payload, dict)]
+    pieces = [payload["text_output"] for payload in payloads if isinstance(payload.get("text_output"), str)]
+    error = next((payload["error"] for payload in payloads if payload.get("error")), None)
+    whole = {**payloads[-1], "text_output": "".join(pieces), **({"error": error} if error else {})} if payloads else {}
+    return records_of_body(whole, {"stream": True})
 
 
 def _distrust(record: Record) -> None:
@@ -98,7 +118,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=45,
-    keys=frozenset(("choices", *_BODIES)),
+    keys=frozenset(("choices", "text_output", *_BODIES)),
     other_lines=True,
     trust="none: stop is hard-coded; length of a stream is the front end's own cap",
     units="created in seconds since 1970; server log lines have no year",

@@ -22,6 +22,7 @@ _UNIT_SECONDS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9, "m":
 _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m|h)\s*")
 _NUMBER = re.compile(r"\s*[-+]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,3})?\s*")
 _ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
+_ZONE_WORD = re.compile(r"\s*(\S{10}[T ]\S{5,18}?) ?(?:([+-]\d\d:?\d\d)(?: [A-Z]{2,5})?|UTC|GMT|Z)\s*")  # BigQuery, Go's time.String()
 _FRACTION = re.compile(r"([.,]\d{6})\d+")  # nanoseconds: more digits than a datetime holds
 
 
@@ -112,8 +113,11 @@ def instant(value: Any, unit: str | None = None, zone: tzinfo | None = None) -> 
                 zone = zone or _assumed_zone.get()
                 return None if zone is None else moment.replace(tzinfo=zone).timestamp()
             return moment.timestamp()
-        except (ValueError, OverflowError):
+        except OverflowError:
             return None
+        except ValueError:
+            spelled = _ZONE_WORD.fullmatch(value)
+            return instant(f"{spelled[1]}{spelled[2] or 'Z'}") if spelled else None
     read = number(value)
     if read is None or read <= 0:
         return None

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from detector.formats.literals import quoted
-from detector.formats.values import decoded
+from detector.formats.values import count, decoded, seconds
 
 Kind = Literal["request", "answer", "delta", "abort", "failed", "finished", "body", "stream_body", "prompt", "added"]
 
@@ -20,6 +20,8 @@ _ANSWER = re.compile(rf"Generated response(?: ({_ID}))?( \(streaming (?:delta|co
 _REQUEST = re.compile(rf"Received request ({_ID}): (?=prompt: |params: |prompt_token_ids)")
 _ABORT = re.compile(rf"(?:Aborted request(?:\(s\))? ((?:{_ID})(?:, ?{_ID})*?)|Request ({_ID}) aborted)\.?\s*$")
 _FAILED = re.compile(rf"Request ({_ID}) failed(?: \(([\w .-]{{1,60}})\))?")
+_RAY_FINISHED = re.compile(rf"Request ({_ID}) finished \((\w{{1,40}})\)\. Total time: ")  # Ray Serve LLM's own engine, up to 2.48
+_RAY_FIGURE = re.compile(r"\b(Total time|Queue time|Input tokens|Generated tokens): (\d[\d.e+-]*)")
 _BODY = re.compile(r"response_body=(?=[{\[\"]|data:)")
 _PROMPT = re.compile(rf"Request ({_ID}) (?:details: |JSON body: ?)")
 _ADDED = re.compile(rf"(?:Added|Finished|Preempted) request ({_ID}?)\.?\s*$")
@@ -95,6 +97,9 @@ def _plain(line: str) -> Event | None:
         match = _ADDED.search(line, 0, _HEAD)
         if match:
             return Event("added", (match[1],))
+        match = _RAY_FINISHED.search(line, 0, _HEAD)
+        if match:
+            return Event("finished", (match[1],), {"finish_reason_raw": match[2], **_ray_figures(line[match.end(2) :])})
         match = _FAILED.search(line, 0, _HEAD)
         if match:
             return Event("failed", (match[1],), {"error_type": match[2] or "failed"})
@@ -140,6 +145,18 @@ def _figures(text: str) -> dict[str, Any]:
             inner = quoted(value, 0)
             columns[column] = (inner.text if inner else value).removeprefix("Some(").removesuffix(")").strip('"')
     return columns
+
+
+def _ray_figures(text: str) -> dict[str, Any]:
+    """Columns of the closing line that Ray Serve LLM's own engine writes."""
+    figures = dict(_RAY_FIGURE.findall(text))
+    columns: dict[str, Any] = {
+        "latency_seconds": seconds(figures.get("Total time", "").rstrip(".") or None),
+        "queue_seconds": seconds(figures.get("Queue time", "").rstrip(".") or None),
+        "prompt_tokens": count(figures.get("Input tokens", "").rstrip(".") or None),
+        "completion_tokens": count(figures.get("Generated tokens", "").rstrip(".") or None),
+    }
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def _request(rest: str) -> tuple[dict[str, Any], int | None]:
@@ -201,8 +218,9 @@ def _answer(line: str, match: re.Match[str], *, rust: bool) -> Event:
         columns["content"] = output.text
         columns["content_state"] = ("present" if output.text else "empty") if output.closed else "truncated"
     ids = _OUTPUT_IDS.match(line, end)
-    if ids and ids[1][0] in "[(":
-        columns["completion_tokens"] = 0 if len(ids[1]) <= 2 else ids[1].rstrip(",)]").count(",") + 1
+    if ids and ids[1] != "None":
+        listed = ids[1].removeprefix("array('l', ").rstrip(",)]").lstrip("[(")
+        columns["completion_tokens"] = listed.count(",") + 1 if listed else 0
     found = _REASON.search(line, end)
     if found and found[1] not in ("None", "null"):
         columns["finish_reason_raw"] = found[1].strip("'\"")

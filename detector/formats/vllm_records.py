@@ -50,7 +50,7 @@ def outcomes(call: Call, time_of: Callable[[Json], float | None]) -> Iterator[Ou
     if call.bodies:  # say all that the answer lines say, and the counts
         known = {"stream": False, **call.columns, "engine": "vllm"}
         for document, body in call.bodies:
-            records = records_of_body(body, known)
+            records = records_of_body(body, {**known, "timestamp": document.envelope.get("timestamp")})
             if not records:
                 yield Rejected(document, NO_ANSWER, ignored=True)
             for record in records:
