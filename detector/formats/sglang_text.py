@@ -23,7 +23,7 @@ def _recognise(body: Json) -> str | None:
     if not isinstance(body, str):
         return None
     match = _EVENT.search(body, 0, _HEAD)
-    if match:
+    if match and '{"' not in body[: match.start()]:  # not inside some JSON
         return f"SGLang's request log: {match[1]} line"
     prefix = _PREFIX.match(body)
     if prefix and body[prefix.end() : prefix.end() + 1] != "{" and (re.search(r"(?:TP|PP|DP)\d", prefix[0]) or _OWN.match(body, prefix.end())):

@@ -16,9 +16,13 @@ _SPAN = re.compile(r"(?:DEBUG|INFO|WARN(?:ING)?|ERROR|TRACE) \d\d-\d\d \d\d:\d\d
 def recognise(body: Json) -> str | None:
     if not isinstance(body, str):
         return None
-    if _PREFIX.search(body, 0, 200):
+    prefix, span = _PREFIX.search(body, 0, 200), _SPAN.search(body, 0, 200)
+    found = prefix or span
+    if found is None or '{"' in body[: found.start()]:  # inside some JSON
+        return None
+    if prefix:
         return "vLLM's Rust front end: process name in front"
-    if _SPAN.search(body, 0, 200):
+    if span:
         return "vLLM's Rust front end: level, date without a year, Rust file and line"
     return None
 

@@ -23,6 +23,9 @@ from detector.formats.wrapping_text import strip_prefixes
 _DEPTH = 12  # wrappings around one document; real ones have up to four
 _SHAPES = 4096  # remembered sets of top-level keys
 _JSON_START = re.compile(r"\{|\[\s*[\[{\"\]]|\[\d+(?:\.\d+)?, ?\{")  # a date in brackets is none
+_LINE_START = re.compile(  # what a line begins with, as against the rest of one: JSON, a date, a level, a process name, a colour, an event stream
+    r"\s*(?:[{<\x1b]|\[[\[{\"\d\]]|\[\w+/|\(\w+(?:[ :]|_\d)|\d{4}-\d\d-\d\d|[IWEF]\d{4} |(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|data:|event:)"
+)
 _MOST_KEYS = 60  # looked into, of an object that nobody recognises
 _CARRIERS = ("message", "log", "msg", "line", "text", "body", "event", "payload", "raw", "data", "record", "content", "json")
 
@@ -175,7 +178,7 @@ class Peeler:
 
     def _piece_of_line(self, piece: Piece, part: bool | None, weak: bool, stream: str, depth: int) -> Iterator[Piece]:
         """One line or piece of a stream that is split by its runtime, or that has an open line."""
-        if self._open.holds(stream) and self._open.weak(stream) and self._leads_somewhere(piece.body):
+        if self._open.holds(stream) and self._open.weak(stream) and _LINE_START.match(piece.body) and self._leads_somewhere(piece.body):
             yield from self._close(stream, depth)  # a new line begins: the open one was whole, or its rest never came
         if part or self._open.holds(stream):
             full = self._open.add(stream, piece, weak=weak)
@@ -188,7 +191,7 @@ class Peeler:
         weak = self._open.weak(stream)
         pieces = self._open.take(stream)
         whole = "".join(piece.body for piece in pieces)
-        if weak and whole.lstrip()[:1] in ("{", "[") and isinstance(decoded(whole), str):
+        if weak and _JSON_START.match(whole.lstrip()) and isinstance(decoded(whole), str):
             yield from pieces  # do not fit together: each is unreadable by itself
         else:
             yield from self._peel(Piece(whole, pieces[0].envelope, pieces[0].place), f"{stream}/whole", depth)

@@ -219,8 +219,8 @@ def _collector(body: Mapping[str, Any]) -> Shipped | None:
     """A log record of the OpenTelemetry collector whose body is the line that some process wrote."""
     if _is_genai_event(body):
         return None  # the body is the event's own, not a line
-    text = get(body, "body.text", "body_text", "body.stringValue", "Body")
-    if text is None and isinstance(body.get("body"), str) and body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"}:
+    text = None if isinstance(body.get("body"), str) else get(body, "body.text", "body_text", "body.stringValue", "Body")
+    if isinstance(body.get("body"), str) and body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"}:
         text = body["body"]
     if not isinstance(text, str) or not body.keys() & {"attributes", "resource", "observed_timestamp", "timeUnixNano", "Attributes", "Timestamp", "@timestamp"}:
         return None

@@ -54,9 +54,9 @@ def strip_prefixes(line: str, recognised: Callable[[str], object]) -> Line:
         text = found.text
         if text[:1] == "(":  # a process name: the producer's own
             return found
-        if text[:1] in "{[" and text[-1:] in "}]":  # JSON, not a prefix
+        if text[:1] in "{[" and text[-1:] in "}]" and not _KUBECTL.match(text):  # JSON, not a prefix
             return found
-        if not _one_prefix(found, recognised):
+        if not _one_prefix(found, recognised) or found.part is not None:  # what follows in a piece may be the middle of a line
             return found
     return found
 
