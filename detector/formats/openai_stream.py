@@ -6,13 +6,11 @@ no finish reason and no `[DONE]` was cut.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from detector.formats.values import decoded
 
-_DATA = re.compile(r"^(?:data|event|id|retry)?:", re.MULTILINE)
 _TEXT_KEYS = ("content", "reasoning_content", "reasoning", "refusal")
 _CLOSING = ("response.completed", "response.incomplete", "response.failed", "response.cancelled")
 
@@ -20,7 +18,9 @@ _CLOSING = ("response.completed", "response.incomplete", "response.failed", "res
 def is_sse(value: str) -> bool:
     """The text is a recorded event stream."""
     head = value.lstrip()[:16]
-    return head.startswith(("data:", "event:", ": ", ":\n")) and bool(_DATA.match(head))
+    if head.startswith((": ", ":\n")):  # a comment, as servers send to keep a connection open
+        return "\ndata:" in value
+    return head.startswith(("data:", "event:"))
 
 
 def events(sse: str) -> tuple[list[Any], bool]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from detector.formats.base import Document, Json
 from detector.formats.values import decoded, instant
+from detector.formats.wrapping_lines import is_unclosed
 from detector.formats.wrapping_metadata import has_metadata, metadata
 from detector.formats.wrapping_pieces import OpenLines, Piece
 from detector.formats.wrapping_shipped import Shipped
@@ -180,7 +181,9 @@ class Peeler:
         """One line or piece of a stream that is split by its runtime, or that has an open line."""
         if self._open.holds(stream) and self._open.weak(stream) and _LINE_START.match(piece.body) and self._leads_somewhere(piece.body):
             yield from self._close(stream, depth)  # a new line begins: the open one was whole, or its rest never came
-        if part or self._open.holds(stream):
+        if self._open.holds(stream) and self._open.weak(stream) and not weak and not part:
+            yield from self._peel(piece, stream, depth)  # the runtime's marks were lost on the way: only the text tells whether this is the rest
+        elif part or self._open.holds(stream):
             full = self._open.add(stream, piece, weak=weak)
             if full or not part:
                 yield from self._close(stream, depth)
@@ -205,7 +208,8 @@ class Peeler:
             return
         head = line.text.lstrip()
         if self._open.holds(stream) and self._open.weak(stream) and depth:
-            if self._leads_somewhere(line.text):
+            fits = line.text[-1:] in ("}", "]") and not isinstance(decoded(self._open.text(stream) + line.text), str)
+            if not fits and self._leads_somewhere(line.text):
                 yield from self._close(stream, depth - 1)
             else:
                 full = self._open.add(stream, piece, weak=True)
@@ -216,7 +220,7 @@ class Peeler:
             inner = decoded(head)
             if not isinstance(inner, str) and depth:
                 yield from self._peel(Piece(inner, known, piece.place), stream, depth - 1)
-            elif head[:1] == "{" and not stream.endswith("/whole") and head[-1:] != "}":
+            elif head[:1] == "{" and not stream.endswith("/whole") and is_unclosed(head):
                 self._open.add(stream, piece, weak=True)  # cut in the middle: perhaps the next line of this stream is the rest
             else:
                 yield piece

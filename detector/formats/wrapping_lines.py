@@ -215,6 +215,20 @@ class LineFeed:
                 yield self._document(last, {column: cell or None for column, cell in zip(columns, row, strict=False)})
 
 
+def is_unclosed(text: str) -> bool:
+    """JSON that stops before its end: a bracket or a text in it is still open."""
+    depth = 0
+    for match in _STRUCTURE.finditer(text):
+        mark = match[0]
+        if mark in ("{", "["):
+            depth += 1
+        elif mark in ("}", "]"):
+            depth -= 1
+        elif mark == '"':
+            return True
+    return depth > 0
+
+
 def is_csv_header(line: str) -> bool:
     """True when a first line is the header of a CSV table with a column that an answer could be in."""
     if line.count(",") < 2 or len(line) > 8192 or line[0] in "{[":

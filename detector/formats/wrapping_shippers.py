@@ -116,7 +116,7 @@ def _loki_row(body: Mapping[str, Any]) -> Shipped | None:
         moment = instant(body.get("timestamp") or body.get("ts") or body.get("tsNs"))
         if moment is not None:
             envelope["timestamp"] = moment
-        return Shipped([body["line"]], envelope)
+        return Shipped([body["line"]], envelope, stream=f"loki/{envelope.get('pod') or body.get('labels')}")
     if isinstance(body.get("_entry"), str):  # Promtail's pack stage
         return Shipped([body["_entry"]], labels(dict(body)))
     return None
@@ -133,7 +133,7 @@ def _google(body: Mapping[str, Any]) -> Shipped | None:
     if isinstance(split, dict) and isinstance(split.get("uid"), str):
         index, total = count(split.get("index")), count(split.get("totalSplits"))
         return Shipped(inner, metadata(body), total is not None and (index or 0) < total - 1, split["uid"])
-    return Shipped(inner, metadata(body))
+    return Shipped(inner, metadata(body), stream=f"{get(body, 'resource.labels.pod_name')}/{get(body, 'resource.labels.container_name')}/{body.get('logName')}")
 
 
 def _azure(body: Mapping[str, Any]) -> Shipped | None:
@@ -142,7 +142,7 @@ def _azure(body: Mapping[str, Any]) -> Shipped | None:
         return Shipped([properties["log"]], {**metadata(body), **({"pod": properties["pod"]} if isinstance(properties.get("pod"), str) else {})})
     if "TimeGenerated" in body:
         inner = [body[key] for key in _AZURE_TEXT if isinstance(body.get(key), (str, dict))]
-        return Shipped(inner, metadata(body)) if inner else None
+        return Shipped(inner, metadata(body), stream=f"{body.get('PodName') or body.get('ContainerID')}/{body.get('LogSource')}") if inner else None
     return None
 
 
@@ -154,7 +154,7 @@ def _amazon(body: Mapping[str, Any]) -> Shipped | None:
         and ("timestamp" in body or "id" in body)
         and (body.keys() & _CLOUD_WATCH or body.keys() == {"timestamp", "message", "id"})
     ):
-        return Shipped([body["message"]], metadata(body))
+        return Shipped([body["message"]], metadata(body), stream=f"{body.get('logGroup')}/{body.get('logStreamName') or body.get('logStream')}")
     return None
 
 
@@ -199,15 +199,21 @@ def _message_key(body: Mapping[str, Any]) -> Shipped | None:
     return Shipped([*inner, *merged], metadata(body), _partial(body), _container(body))
 
 
+_SOURCES = (
+    *(("container", "id"), ("kubernetes", "pod_name"), ("kubernetes", "pod"), ("kubernetes.pod.name", ""), ("kubernetes.pod_name", "")),
+    *(("log", "file"), ("container_id", ""), ("file", ""), ("host", "")),
+)
+
+
 def _container(body: Mapping[str, Any]) -> str:
     """Which container's stream a line is of, as far as the document says."""
-    for key, inner in (("container", "id"), ("kubernetes", "pod_name"), ("log", "file"), ("container_id", ""), ("file", ""), ("host", "")):
+    for key, inner in _SOURCES:
         value = body.get(key)
         if isinstance(value, dict) and inner:
             value = value.get(inner)
         if value:
             return f"{value}/{body.get('stream') or ''}"
-    return str(body.get("stream") or "")
+    return f"/{body.get('stream') or ''}"
 
 
 def _is_genai_event(body: Mapping[str, Any]) -> bool:
