@@ -35,8 +35,8 @@ def _recognise(body: Json) -> str | None:
     if ("ecs" in body or "ecs.version" in body) and not body.keys() & {"processor", "observer", "labels", "numeric_labels"}:
         if any(key == "gen_ai" or key.startswith("gen_ai.") for key in body):
             return "fields gen_ai.* beside ecs.version"
-        path, code = get(body, "url.path"), get(body, "http.response.status_code")
-        if isinstance(path, str) and is_generation(path) and code is not None and "message" not in body:
+        path, code = get(body, "url.path", "url.original"), get(body, "http.response.status_code")
+        if isinstance(path, str) and is_generation(path.partition("?")[0]) and code is not None and "message" not in body:
             return "an HTTP exchange with a path that asks for an answer"
     return None
 

@@ -6,6 +6,7 @@ Source: ngx_http_log_module, ngx_http_upstream_module (lists after a retry, "-" 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
@@ -14,6 +15,8 @@ from detector.formats.values import count, instant, seconds, text
 from detector.record import Record
 
 _URIS = ("request_uri", "uri", "document_uri")
+_INGRESS = ("vhost", "request_proto", "request_query", "bytes_sent")  # ingress-nginx's documented JSON format: the path is in `path`
+_TIME_LOCAL = "%d/%b/%Y:%H:%M:%S %z"
 _OWN = (
     "request_time",
     "upstream_response_time",
@@ -34,6 +37,9 @@ def _recognise(body: Json) -> str | None:
         return None
     named = [key for key in _OWN if key in body]
     uri = next((key for key in _URIS if isinstance(body.get(key), str)), "request" if _request_line(body) else None)
+    if uri is None and isinstance(body.get("path"), str):
+        ingress = [key for key in _INGRESS if key in body]
+        uri, named = ("path", named + ingress) if len(ingress) >= 2 else (None, named)
     if uri is None or len(named) < 2 or not ("request_time" in body or "upstream_response_time" in body):
         return None
     return f"nginx's variables {', '.join(named[:3])} beside {uri} and status"
@@ -54,11 +60,27 @@ def _request_line(body: Mapping[str, Any]) -> str | None:
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
         body = document.body
-        path = next((body[key] for key in _URIS if isinstance(body.get(key), str)), None) or _request_line(body) if isinstance(body, dict) else None
+        path = _path(body) if isinstance(body, dict) else None
         if path is None or not is_generation(path.partition("?")[0]) or _method(body) not in (None, "POST"):
             yield Rejected(document, NO_GENERATION, ignored=True)
         else:
             yield _record(body, path.partition("?")[0])
+
+
+def _path(body: Mapping[str, Any]) -> str | None:
+    return next((body[key] for key in _URIS if isinstance(body.get(key), str)), None) or _request_line(body) or text(body.get("path"))
+
+
+def _time(body: Mapping[str, Any]) -> float | None:
+    found = instant(body.get("time_iso8601")) or instant(body.get("msec"), "s")
+    found = found or next((moment for key in ("@timestamp", "time", "timestamp") if (moment := instant(body.get(key))) is not None), None)
+    local = body.get("time_local")
+    if found is None and isinstance(local, str):
+        try:
+            found = datetime.strptime(local.strip("[] "), _TIME_LOCAL).timestamp()
+        except (ValueError, OverflowError):
+            return None
+    return found
 
 
 def _method(body: Mapping[str, Any]) -> str | None:
@@ -67,7 +89,7 @@ def _method(body: Mapping[str, Any]) -> str | None:
 
 def _record(body: Mapping[str, Any], path: str) -> Record:
     record = Record(
-        timestamp=instant(body.get("time_iso8601")) or instant(body.get("msec"), "s") or instant(body.get("@timestamp")) or instant(body.get("time")),
+        timestamp=_time(body),
         request_id=_given(body.get("request_id")) or _given(body.get("http_x_request_id")),
         status_code=count(_given(body.get("status"))),
         endpoint=path,
@@ -103,7 +125,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=60,
-    keys=frozenset((*_URIS, "request")),
+    keys=frozenset((*_URIS, "request", "path")),
     lines=False,
     trust="none is logged",
     units="seconds; time_iso8601 with its offset, msec since 1970; the time is that of the end of the request",

@@ -35,7 +35,7 @@ def records_of_body(body: Json, base: Mapping[str, Any]) -> list[Record]:
     """
     known = {name: value for name, value in base.items() if value is not None}
     value = _opened(body, known)
-    if isinstance(value, dict) and value.get("object") in _NO_ANSWER and "choices" not in value:
+    if isinstance(value, dict) and "choices" not in value and (value.get("object") in _NO_ANSWER or _is_transcription(value)):
         return []
     shared, choices = _answer(value, known)
     model = shared.get("model") or known.get("model")
@@ -53,6 +53,12 @@ def records_of_body(body: Json, base: Mapping[str, Any]) -> list[Record]:
         infer_length(record)
         records.append(record)
     return records
+
+
+def _is_transcription(value: Mapping[str, Any]) -> bool:
+    """The text of a recording, as the audio endpoints return it."""
+    usage = value.get("usage")
+    return isinstance(value.get("text"), str) and "meta_info" not in value and isinstance(usage, dict) and usage.get("type") == "duration"
 
 
 def is_body(value: Json) -> bool:

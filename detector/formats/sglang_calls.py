@@ -28,6 +28,9 @@ _HALF, _DOTS = 1024, "..."  # levels 1 and 2: 1,024 + ... + 1,024 characters
 _SHAPES = {"json_schema": "json_schema", "regex": "regex", "ebnf": "grammar", "structural_tag": "structural_tag"}
 _HEALTH = "HEALTH_CHECK"
 
+_ABORT = re.compile(r"\bAbort (?:\w+ ){0,2}request[. :(].{0,80}?\brid=['\"]?([\w.:-]{1,200})")  # of the scheduler at DEBUG, of a client that went away
+_ABORT_WAITS = 512  # lines within which the finished line of an aborted request follows, where there is one
+
 RECEIVED_ONLY = "received line without a finished line"
 HEALTH = "health probe"
 INTERIM = "interim output"
@@ -83,6 +86,7 @@ class Requests:
         self._recent: OrderedDict[str, None] = OrderedDict()
         self._fed = 0
         self._failed_at = -_FAILURE_LINES
+        self._aborted: OrderedDict[str, tuple[Document, int]] = OrderedDict()  # abort line seen, finished line not: when
 
     def feed(self, document: Document) -> Iterable[Outcome]:
         self._fed += 1
@@ -99,8 +103,12 @@ class Requests:
             yield from self._receive(document, event)
         else:
             yield from self._finish(document, event)
+        while self._aborted and self._fed - next(iter(self._aborted.values()))[1] > _ABORT_WAITS:
+            yield self._abort(next(iter(self._aborted)))
 
     def finish(self) -> Iterable[Outcome]:
+        while self._aborted:
+            yield self._abort(next(iter(self._aborted)))
         for documents, _ in self._received.values():
             for document in documents:
                 yield Rejected(document, RECEIVED_ONLY, ignored=True)
@@ -110,7 +118,20 @@ class Requests:
         self._asked.clear()
 
     def holds_from(self) -> int | None:
-        return None
+        return min((document.position for document, _ in self._aborted.values()), default=None)
+
+    def _abort(self, rid: str) -> Placed:
+        document, _ = self._aborted.pop(rid)
+        _, columns = self._received.pop(rid, ([], {}))
+        self._done(rid)
+        record = Record(**{**columns, "request_id": rid, "engine": "sglang", "finish_reason": "abort", "finish_reason_raw": "abort"})
+        record.finish_reason_source = "engine"
+        return Placed(record, document)
+
+    def _done(self, rid: str) -> None:
+        self._recent[rid] = None
+        if len(self._recent) > _RECENT:
+            self._recent.popitem(last=False)
 
     def _receive(self, document: Document, event: Event) -> Iterator[Outcome]:
         if event.rid is None or event.rid in self._recent:
@@ -122,7 +143,7 @@ class Requests:
         if len(self._asked) == 1 and not self._received:  # one call is open: the event before can only be its own
             asked, columns = self._asked.popitem()[1]
             documents.append(asked)
-        self._received[event.rid] = (documents, columns)
+        self._received[event.rid] = (documents, {**columns, **_sampling(event.obj.get("sampling_params"))})
         if len(self._received) > _OPEN:
             for old in self._received.popitem(last=False)[1][0]:
                 yield Rejected(old, RECEIVED_ONLY, ignored=True)
@@ -150,9 +171,9 @@ class Requests:
             yield Placed(record, document)
         if made and event.rid is not None:
             self._received.pop(event.rid, None)
-            self._recent[event.rid] = None
-            if len(self._recent) > _RECENT:
-                self._recent.popitem(last=False)
+            self._done(event.rid)
+            if event.rid in self._aborted:
+                yield Rejected(self._aborted.pop(event.rid)[0], OTHER, ignored=True)
 
     def _record(self, event: Event, out: Mapping[str, Any], meta: Mapping[str, Any], known: Mapping[str, Any], index: int) -> Record:
         obj = event.obj
@@ -203,7 +224,10 @@ class Requests:
     def _other(self, document: Document) -> Iterator[Outcome]:
         line = self._text_of(document.body)
         found = access(line)
-        if found is None:
+        aborted = _ABORT.search(line, 0, 2000) if found is None and "Abort" in line[:2000] else None
+        if aborted is not None and aborted[1] not in self._recent and aborted[1] not in self._aborted and not aborted[1].startswith(_HEALTH):
+            self._aborted[aborted[1]] = (document, self._fed)
+        elif found is None:
             yield Rejected(document, STATISTICS if is_statistics(line) else OTHER, ignored=True)
         elif failed_generation(found) and self._fed - self._failed_at > _FAILURE_LINES:
             yield Placed(Record(engine="sglang", status_code=found.status, endpoint=found.path), document)

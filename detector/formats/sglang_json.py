@@ -10,6 +10,7 @@ from detector.formats.log_lines import line_of
 from detector.formats.sglang_calls import BLIND, SEES, SLOW_ONLY, Event, Requests
 from detector.formats.values import mapping, text
 
+_METRICS = ("request_parameters", "id", "e2e_latency")  # a line of --export-metrics-to-file (observability/request_metrics_exporter.py)
 _KINDS = {"request.received": "received", "request.finished": "finished", "request.received.openai": "openai"}
 
 
@@ -17,11 +18,15 @@ def _recognise(body: Json) -> str | None:
     event = body.get("event") if isinstance(body, dict) else None
     if isinstance(event, str) and event in _KINDS and ("rid" in body or "obj" in body):
         return f"event {event}"
+    if isinstance(body, dict) and all(key in body for key in _METRICS):
+        return "request_parameters beside id and e2e_latency, as SGLang's metrics file has them"
     return None
 
 
 def _event(body: Json) -> Event:
     kind = _KINDS.get(str(body.get("event"))) if isinstance(body, dict) else None
+    if kind is None and isinstance(body, dict) and "request_parameters" in body:
+        return Event("finished", text(body.get("id")), mapping(body["request_parameters"]), {"meta_info": body})
     if kind is None:
         return Event("other")
     obj = mapping(body.get("obj"))
@@ -46,7 +51,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=read_by(_joiner),
     rank=20,
-    keys=frozenset(("event",)),
+    keys=frozenset(("event", "request_parameters")),
     lines=False,
     other_lines=True,
     joiner=_joiner,

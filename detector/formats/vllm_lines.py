@@ -252,7 +252,11 @@ def _stream_text(content: str | None) -> dict[str, Any]:
     if content is None:
         return {"content_state": "empty"}
     inner = quoted(content, 0)
-    text = inner.text if inner is not None and inner.closed and inner.end == len(content) else content.strip().strip("'\"")
+    if inner is not None and inner.closed and inner.end == len(content):
+        text = inner.text
+    else:  # written without escaping: only the outermost pair of quotes is the logger's
+        text = content.strip()
+        text = text[1:-1] if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"" else text
     if text.endswith(_TRUNCATED):
         return {"content": text.removesuffix(_TRUNCATED), "content_state": "truncated"}
     return {"content": text or None, "content_state": "present" if text else "empty"}
