@@ -16,7 +16,6 @@ from detector.record import Record
 
 _URIS = ("request_uri", "uri", "document_uri")
 _INGRESS = ("vhost", "request_proto", "request_query", "bytes_sent")  # ingress-nginx's documented JSON format: the path is in `path`
-_TIME_LOCAL = "%d/%b/%Y:%H:%M:%S %z"
 _OWN = (
     "request_time",
     "upstream_response_time",
@@ -77,7 +76,7 @@ def _time(body: Mapping[str, Any]) -> float | None:
     local = body.get("time_local")
     if found is None and isinstance(local, str):
         try:
-            found = datetime.strptime(local.strip("[] "), _TIME_LOCAL).timestamp()
+            found = datetime.strptime(local.strip("[] "), "%d/%b/%Y:%H:%M:%S %z").timestamp()
         except (ValueError, OverflowError):
             return None
     return found

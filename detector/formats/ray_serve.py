@@ -38,7 +38,10 @@ FORMAT = Format(
     name="ray_serve",
     view="engine",
     title="Ray Serve LLM log",
-    sees=("what vLLM's own log shows, with Ray's actor in front", "reason, token counts, latency and waiting time on the closing line of Ray's own engine (to 2.48)"),
+    sees=(
+        "what vLLM's own log shows, with Ray's actor in front",
+        "reason, token counts, latency and waiting time on the closing line of Ray's own engine (to 2.48)",
+    ),
     blind=("streamed finish reasons, as in vLLM's text log", "outcome of a replica's call: OK says that it returned", "latency, in newer versions"),
     recognise=_recognise,
     read=read_by(_joiner),

@@ -1,4 +1,6 @@
-"""Routers in front of engines: vLLM production-stack and semantic router, llm-d's endpoint picker, SGLang's router. Most of their lines name a request and no outcome.
+"""Routers in front of engines: vLLM production-stack and semantic router, llm-d's endpoint picker, SGLang's router.
+
+Most of their lines name a request and no outcome.
 
 Sources: vllm-project/production-stack src/vllm_router/log.py, llm-d-router (zap JSON), sgl-project/sglang sgl-router (tracing lines),
 vllm-project/semantic-router#375.
@@ -62,7 +64,7 @@ def _recognise(body: Json) -> str | None:
         return "log line of SGLang's router" if _TRACING.match(head) else None
     if isinstance(body, dict):
         caller = body.get("caller")
-        if isinstance(caller, str) and _CALLER.match(caller) and "msg" in body and "ts" in body:  # noqa: SIM102 (two questions)
+        if isinstance(caller, str) and _CALLER.match(caller) and "msg" in body and "ts" in body:
             if caller.startswith("observability/logging.go:") or (body.get("event") == _USAGE and "request_id" in body):
                 return "log record of vLLM's semantic router"
             if any(key in body for key in _LLM_D) or caller.partition("/")[0] in _PACKAGES:

@@ -108,16 +108,13 @@ def instant(value: Any, unit: str | None = None, zone: tzinfo | None = None) -> 
     """
     if isinstance(value, str) and _ISO.match(value):
         try:
-            moment = datetime.fromisoformat(_FRACTION.sub(r"\1", value.strip()))
+            moment = _moment(value.strip())
             if moment.tzinfo is None:
                 zone = zone or _assumed_zone.get()
                 return None if zone is None else moment.replace(tzinfo=zone).timestamp()
             return moment.timestamp()
-        except OverflowError:
+        except (ValueError, OverflowError):
             return None
-        except ValueError:
-            spelled = _ZONE_WORD.fullmatch(value)
-            return instant(f"{spelled[1]}{spelled[2] or 'Z'}") if spelled else None
     read = number(value)
     if read is None or read <= 0:
         return None
@@ -127,6 +124,16 @@ def instant(value: Any, unit: str | None = None, zone: tzinfo | None = None) -> 
         if read < limit:
             return float(read) / divisor
     return None
+
+
+def _moment(written: str) -> datetime:
+    try:
+        return datetime.fromisoformat(_FRACTION.sub(r"\1", written))
+    except ValueError:
+        spelled = _ZONE_WORD.fullmatch(written)
+        if spelled is None:
+            raise
+        return datetime.fromisoformat(_FRACTION.sub(r"\1", spelled[1]) + (spelled[2] or "Z"))
 
 
 def decoded(value: Any) -> Any:

@@ -16,7 +16,7 @@ from detector.formats.wrapping_metadata import labels
 CONTAINER_KEYS = frozenset(
     (
         *("hits", "_source", "fields", "responses", "docs", "response", "columns", "tables", "data", "streams", "logEvents", "events", "results", "records"),
-        *("entries", "logs", "items", "resourceSpans", "resourceLogs", "batches", "rawResponse"),
+        *("entries", "logs", "items", "document", "resourceSpans", "resourceLogs", "batches", "rawResponse"),
     )
 )
 _ACTIONS = ("index", "create", "update", "delete")
@@ -70,6 +70,13 @@ def _search(body: Mapping[str, Any]) -> list[Inner] | None:
     hits = body.get("hits")
     if isinstance(hits, dict) and isinstance(hits.get("hits"), list):
         return [_hit(hit) or (hit, {}) for hit in hits["hits"]]
+    if isinstance(hits, dict) and (isinstance(hits.get("events"), list) or isinstance(hits.get("sequences"), list)):  # EQL
+        groups = [hits.get("events"), *(sequence.get("events") for sequence in _objects(hits.get("sequences")))]
+        return [_hit(hit) or (hit, {}) for group in groups if isinstance(group, list) for hit in group]
+    refused = body.get("document")  # the failure store keeps what an index refused, and why
+    if isinstance(refused, dict) and isinstance(refused.get("source"), dict) and "error" in body:
+        named = (("doc_index", text(refused.get("index"))), ("doc_id", text(refused.get("id"))), ("timestamp", instant(body.get("@timestamp"))))
+        return [(refused["source"], {column: value for column, value in named if value is not None})]
     for key in ("responses", "docs"):  # multi search, multi get
         if isinstance(body.get(key), list) and any(isinstance(entry, dict) and entry.keys() & {"hits", "_source"} for entry in body[key]):
             return [(entry, {}) for entry in body[key]]
