@@ -6,6 +6,7 @@ import re
 from typing import Any, NamedTuple
 
 _ACCESS = re.compile(r'([\w.:\[\]-]+) - "([A-Z]{3,7}) (\S+) HTTP/[\d.]+" (\d{3})(?: (\w[\w -]*))?')
+_RAY_ACCESS = re.compile(r"(?:^|-- )([A-Z]{3,7}) (/\S*) (\d{3}) (\d{1,9}(?:\.\d{1,6})?)ms$")  # ray-project/ray#48819
 _STATISTICS = re.compile(r"throughput(?: \(token/s\))?[:=]|Running: \d+ reqs|Decode batch|Prefill batch|KV cache usage|SpecDecoding metrics|cache hit rate")
 # The prefix that Ray puts in front of what an actor writes.
 RAY_ACTOR = re.compile(
@@ -20,12 +21,13 @@ _FAILED = frozenset((408, *range(500, 600)))
 
 
 class Access(NamedTuple):
-    """One line of an access log: `path` without its query."""
+    """One line of an access log: `path` without its query; `seconds`: how long it took, where the line says so."""
 
     client: str
     method: str
     path: str
     status: int
+    seconds: float | None = None
 
 
 def line_of(body: Any) -> str:
@@ -34,9 +36,10 @@ def line_of(body: Any) -> str:
 
 
 def access(line: str) -> Access | None:
-    """The access line (uvicorn, gunicorn) in this text, if it is one."""
+    """The access line (uvicorn, gunicorn, Ray Serve) in this text, if it is one."""
     if " HTTP/" not in line:
-        return None
+        found = _RAY_ACCESS.search(line, 0, 2000) if line[-2:] == "ms" else None
+        return Access("", found[1], found[2].partition("?")[0], int(found[3]), float(found[4]) / 1e3) if found else None
     match = _ACCESS.search(line, 0, 2000)
     return Access(match[1], match[2], match[3].partition("?")[0], int(match[4])) if match else None
 

@@ -239,7 +239,8 @@ class Calls:
             if failed_generation(line_of_access) and not self._failure_known(line_of_access):
                 key = self._only_open()
                 call = self._call(key) if key is not None else Call("")
-                call.end = (document, {"status_code": line_of_access.status, "endpoint": line_of_access.path})
+                took = {} if line_of_access.seconds is None else {"latency_seconds": line_of_access.seconds}
+                call.end = (document, {"status_code": line_of_access.status, "endpoint": line_of_access.path, **took})
                 yield from self._settle(call) if key is not None else outcomes(call, self._time_of)
             else:
                 yield Rejected(document, ACCESS, ignored=True)

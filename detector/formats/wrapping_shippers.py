@@ -138,8 +138,10 @@ def _google(body: Mapping[str, Any]) -> Shipped | None:
 
 def _azure(body: Mapping[str, Any]) -> Shipped | None:
     properties = body.get("properties")
-    if isinstance(properties, dict) and isinstance(properties.get("log"), str) and body.keys() & {"time", "category", "resourceId"}:
-        return Shipped([properties["log"]], {**metadata(body), **({"pod": properties["pod"]} if isinstance(properties.get("pod"), str) else {})})
+    if isinstance(properties, dict) and body.keys() & {"time", "category", "resourceId"}:
+        inner = [properties[key] for key in ("log", *_AZURE_TEXT) if isinstance(properties.get(key), (str, dict))]
+        pod = next((properties[key] for key in ("pod", "PodName") if isinstance(properties.get(key), str)), None)
+        return Shipped(inner, {**metadata(body), **({"pod": pod} if pod else {})}) if inner else None
     if "TimeGenerated" in body:
         inner = [body[key] for key in _AZURE_TEXT if isinstance(body.get(key), (str, dict))]
         return Shipped(inner, metadata(body), stream=f"{body.get('PodName') or body.get('ContainerID')}/{body.get('LogSource')}") if inner else None

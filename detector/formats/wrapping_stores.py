@@ -57,10 +57,45 @@ def _hit(hit: Any) -> Inner | None:
         return None
     source, fields = hit.get("_source"), hit.get("fields")
     if isinstance(source, (dict, str)) and source:
-        return source, _where(hit)
+        return _regrouped(source), _where(hit)
     if isinstance(fields, dict):
-        return {key: scalar(value) for key, value in fields.items()}, _where(hit)
+        flat = {key: scalar(value) for key, value in fields.items()}
+        return (_regrouped(_nested(flat)) if any("choices" in key.split(".") for key in flat) else flat), _where(hit)
     return {}, _where(hit)
+
+
+def _regrouped(source: Any, depth: int = 3) -> Any:
+    """Synthetic `_source` gives a list of one object as that object; several become an object of lists, whose pairing is lost."""
+    if not isinstance(source, dict):
+        return source
+    choices = source.get("choices")
+    if isinstance(choices, dict) and choices.keys() & {"message", "text", "delta"} and not isinstance(choices.get("finish_reason"), list):
+        return {**source, "choices": [choices]}
+    if depth:
+        inner = {key: _regrouped(source[key], depth - 1) for key in ("response", "body", "llm") if isinstance(source.get(key), dict)}
+        return {**source, **inner} if inner else source
+    return source
+
+
+def _nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields with dots in their names as objects again; multi-fields of a text are no fields of the document."""
+    found: dict[str, Any] = {}
+    for key, value in flat.items():
+        *path, last = key.split(".")
+        if last in ("keyword", "text") and ".".join(path) in flat:
+            continue
+        into = found
+        for name in path:
+            into = into.setdefault(name, {})
+            if not isinstance(into, dict):
+                break
+        else:
+            if isinstance(value, list):
+                value = [_nested({name: scalar(entry) for name, entry in element.items()}) if isinstance(element, dict) else element for element in value]
+            elif isinstance(value, dict):  # the only element of a nested field
+                value = [_nested({name: scalar(entry) for name, entry in value.items()})] if last == "choices" else value
+            into[last] = value
+    return found
 
 
 def _search(body: Mapping[str, Any]) -> list[Inner] | None:
@@ -110,7 +145,9 @@ def _loki(body: Mapping[str, Any]) -> list[Inner] | None:
         for row in stream["values"]:
             if isinstance(row, list) and len(row) >= 2:
                 moment = instant(row[0], "ns")
-                found.append((row[1], {**known, **({"timestamp": moment} if moment is not None else {})}))
+                beside = row[2] if len(row) > 2 and isinstance(row[2], dict) else {}
+                own = {**labels(beside), **labels(beside.get("structuredMetadata")), **labels(beside.get("parsed"))}
+                found.append((row[1], {**own, **known, **({"timestamp": moment} if moment is not None else {})}))
     return found
 
 
