@@ -13,7 +13,7 @@ from typing import Any
 
 from detector.formats.base import Document, Json
 from detector.formats.values import decoded, instant
-from detector.formats.wrapping_lines import is_unclosed
+from detector.formats.wrapping_lines import is_unclosed, run_together
 from detector.formats.wrapping_metadata import has_metadata, metadata
 from detector.formats.wrapping_pieces import OpenLines, Piece
 from detector.formats.wrapping_shipped import Shipped
@@ -28,6 +28,7 @@ _LINE_START = re.compile(  # what a line begins with, as against the rest of one
     r"\s*(?:[{<\x1b]|\[[\[{\"\d\]]|\[\w+/|\(\w+(?:[ :]|_\d)|\d{4}-\d\d-\d\d|[IWEF]\d{4} |(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|data:|event:)"
 )
 _MOST_KEYS = 60  # looked into, of an object that nobody recognises
+_LISTS = ("data", "results", "responses", "completions", "rows", "documents")  # of home-made collections
 _CARRIERS = ("message", "log", "msg", "line", "text", "body", "event", "payload", "raw", "data", "record", "content", "json")
 
 
@@ -145,7 +146,7 @@ class Peeler:
             others = (key for key in islice(body, _MOST_KEYS) if key not in _CARRIERS)  # a shipper's merge key can have any name
             for key in chain(named, others):
                 inner = body[key]
-                if isinstance(inner, (str, dict)) and inner and self._leads_somewhere(inner):
+                if (isinstance(inner, (str, dict)) or (isinstance(inner, list) and key in _LISTS)) and inner and self._leads_somewhere(inner):
                     yield from self._peel(Piece(inner, {**metadata(body), **piece.envelope}, piece.place), stream, depth)
                     return
         yield Piece(body, {**metadata(body, times="@timestamp" in body), **piece.envelope}, piece.place)
@@ -220,6 +221,11 @@ class Peeler:
             inner = decoded(head)
             if not isinstance(inner, str) and depth:
                 yield from self._peel(Piece(inner, known, piece.place), stream, depth - 1)
+            elif depth and (several := run_together(head)) is not None:
+                for inner in several:
+                    yield from self._peel(Piece(inner, dict(known), piece.place), stream, depth - 1)
+            elif depth and "\n" in head and not isinstance(decoded(head.partition("\n")[0]), str):
+                yield from self._lines(head, piece, stream, depth - 1)
             elif head[:1] == "{" and not stream.endswith("/whole") and is_unclosed(head):
                 self._open.add(stream, piece, weak=True)  # cut in the middle: perhaps the next line of this stream is the rest
             else:
@@ -229,7 +235,7 @@ class Peeler:
         elif depth and (inner := self._json_tail(line.text)) is not None:
             yield from self._peel(Piece(inner, known, piece.place), stream, depth - 1)
         elif "\n" in line.text:
-            yield from self._lines(line.text, piece)
+            yield from self._lines(line.text, piece, stream, depth)
         else:
             yield piece
 
@@ -240,17 +246,23 @@ class Peeler:
         start = text.find("{")
         if start > 0 and text[start - 1] == "[":
             start -= 1
+        if "\n" in text[:start] and "\n" not in text[start:]:
+            return None  # a line of its own below others
         inner = decoded(text[start:]) if start > 0 else None
         return inner if isinstance(inner, (dict, list)) and self._leads_somewhere(inner) else None
 
-    def _lines(self, text: str, piece: Piece) -> Iterator[Piece]:
+    def _lines(self, text: str, piece: Piece, stream: str, depth: int) -> Iterator[Piece]:
         """A text of several lines that a shipper joined: one document per line that a format knows, with the lines that continue it."""
-        found: list[str] = []
+        found: list[Json] = []
         for line in text.splitlines():
             bare = strip_prefixes(line, self._recognised).text
-            if not found or self._recognised(bare):
-                found.append(bare)
+            inner = decoded(bare) if bare[:1] == "{" else bare
+            if not found or not isinstance(inner, str) or not isinstance(found[-1], str) or self._recognised(bare):
+                found.append(inner)
             elif bare:
                 found[-1] += "\n" + bare
-        for bare in found:
-            yield Piece(bare, dict(piece.envelope), piece.place)
+        for inner in found:
+            if isinstance(inner, str) or not depth:
+                yield Piece(inner, dict(piece.envelope), piece.place)
+            else:
+                yield from self._peel(Piece(inner, dict(piece.envelope), piece.place), stream, depth)

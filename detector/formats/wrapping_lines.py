@@ -7,6 +7,7 @@ comes out as the text lines that it was.
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections.abc import Iterable, Iterator
 
@@ -27,6 +28,8 @@ _CSV_COLUMNS = frozenset(
 )
 _BLOCK_MARKS = " \t]\u2601cde"  # what event blocks, recorded streams and indented or closing JSON begin with
 _JSON_START = re.compile(r"\s*(?:\{|\]|\[\s*(?:$|[\[{\"\]]))")  # a date in brackets is none
+_NEXT_VALUE = re.compile(r"\}\s*\{")
+_GAP = re.compile(r"\s*")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]')
 
 
@@ -227,6 +230,22 @@ def is_unclosed(text: str) -> bool:
         elif mark == '"':
             return True
     return depth > 0
+
+
+def run_together(text: str) -> list[object] | None:
+    """The JSON values of a text in which several stand one after the other, with or without line breaks between; None if it is no such text."""
+    if not _NEXT_VALUE.search(text):
+        return None
+    found: list[object] = []
+    at, decoder = 0, json.JSONDecoder()
+    while at < len(text):
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return None
+        found.append(value)
+        at = _GAP.match(text, at).end()  # type: ignore[union-attr]  # matches everywhere
+    return found if len(found) > 1 and all(isinstance(value, dict) for value in found) else None
 
 
 def is_csv_header(line: str) -> bool:

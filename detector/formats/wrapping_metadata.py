@@ -23,6 +23,7 @@ _POD_PATHS = (
     "resource.k8s.pod.name",
     "resource.labels.pod_name",
     "PodName",
+    "podName",
     "k8s_pod_name",
     "pod_name",
 )
