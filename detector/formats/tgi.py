@@ -6,12 +6,14 @@ Source: huggingface/text-generation-inference router/src/{server,logging,infer}.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from detector.formats.base import Document, Format, Json, Outcome, Rejected
+from detector.formats.base import Document, Format, Json, Outcome, Placed, Rejected
+from detector.formats.joining import read_by
 from detector.formats.paths import as_list
-from detector.formats.values import instant, mapping, seconds
+from detector.formats.values import compact, instant, mapping, seconds
 from detector.record import Record
 
 _LINE = re.compile(
@@ -33,6 +35,9 @@ _ERRORS = (  # InferError, router/src/infer/mod.rs; the status that the client s
 )
 _MESSAGE = re.compile(r"\.rs:\d+: (.*)", re.DOTALL)
 _REFUSED = re.compile(r"`\w+` (?:must|cannot|supports|tokens|>)|must be |cannot be empty|(?:is not|not) (?:valid|supported)|cannot compile")  # ValidationError
+_TARGET = re.compile(r": text_generation_router(?:::\w+)*: (?:\S+\.rs:\d+: )?")
+_OUTPUT = "Output: "
+_OUTPUTS = 256  # texts whose closing line may still come: it is the next line of the same request
 NO_ANSWER = "log line that is no answer"
 
 
@@ -46,10 +51,68 @@ def _recognise(body: Json) -> str | None:
     return None
 
 
-def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
-    for document in documents:
-        record = _of_record(document.body) if isinstance(document.body, dict) else _of_line(document.body) if isinstance(document.body, str) else None
-        yield record if record is not None else Rejected(document, NO_ANSWER, ignored=True)
+class Answers:
+    """`detector.formats.base.Joiner`: puts the text that the debug level writes beside the line that closes the same span.
+
+    Both lines bear the same span with the same times. The text has real line breaks, so lines without a head of their own go on with it.
+    """
+
+    def __init__(self) -> None:
+        self._outputs: OrderedDict[str, tuple[list[str], list[Document]]] = OrderedDict()  # by span
+        self._open: str | None = None  # the span whose text the next lines go on with
+
+    def feed(self, document: Document) -> Iterable[Outcome]:
+        body = document.body
+        if isinstance(body, str) and _LINE.match(body) is None and self._open is not None:
+            lines, documents = self._outputs[self._open]
+            lines.append(body)
+            documents.append(document)
+            return
+        self._open = None
+        span, text = _output_of_line(body) if isinstance(body, str) else _output_of_record(body) if isinstance(body, dict) else ("", None)
+        if text is not None:
+            self._outputs[span] = ([text], [document])
+            self._open = span if isinstance(body, str) else None
+            if len(self._outputs) > _OUTPUTS:
+                yield from self._dropped(next(iter(self._outputs)))
+            return
+        record = _of_record(body) if isinstance(body, dict) else _of_line(body) if isinstance(body, str) else None
+        if record is None:
+            yield Rejected(document, NO_ANSWER, ignored=True)
+            return
+        written = self._outputs.pop(span, None) if record.error_type is None else None
+        if written is not None:
+            whole = "\n".join(written[0])
+            record.content, record.content_state, record.content_is_raw = whole or None, "present" if whole else "empty", True
+        yield Placed(record, document)
+
+    def finish(self) -> Iterable[Outcome]:
+        while self._outputs:
+            yield from self._dropped(next(iter(self._outputs)))
+
+    def holds_from(self) -> int | None:
+        return None
+
+    def _dropped(self, span: str) -> Iterable[Outcome]:
+        self._open = None if self._open == span else self._open
+        for document in self._outputs.pop(span)[1]:
+            yield Rejected(document, NO_ANSWER, ignored=True)
+
+
+def _output_of_line(line: str) -> tuple[str, str | None]:
+    """The span of a line, and the text of an answer if the line writes one."""
+    head = _LINE.match(line)
+    target = _TARGET.search(line, head.end(2)) if head else None
+    if head is None or target is None:
+        return "", None
+    said = line[target.end() :]
+    return line[head.end(2) : target.start()], said[len(_OUTPUT) :] if head[2] == "DEBUG" and said.startswith(_OUTPUT) else None
+
+
+def _output_of_record(body: Mapping[str, Any]) -> tuple[str, str | None]:
+    message = body.get("message", mapping(body.get("fields")).get("message"))
+    span = compact(body.get("span") or body.get("spans"))
+    return span, message[len(_OUTPUT) :] if body.get("level") == "DEBUG" and isinstance(message, str) and message.startswith(_OUTPUT) else None
 
 
 def _of_line(line: str) -> Record | None:
@@ -123,14 +186,16 @@ FORMAT = Format(
     name="tgi",
     view="engine",
     title="Text Generation Inference (router log)",
-    sees=("latency and waiting time of every answer", "failures and their class", "caps of requests"),
-    blind=("text", "finish reasons", "token counts", "request ids and model"),
+    sees=("latency and waiting time of every answer", "failures and their class", "caps of requests", "text, at the debug level"),
+    blind=("text, above the debug level", "finish reasons", "token counts", "request ids and model"),
     recognise=_recognise,
-    read=_read,
+    read=read_by(Answers),
+    joiner=Answers,
     rank=30,
     keys=frozenset(("target",)),
     other_lines=True,
     trust="none is logged",
     units="durations as Rust writes them (1.23s, 45.6ms, 789µs); times are UTC, at the end of the request",
-    off=("length_cutoff", "think_leak", "special_token_leak", "empty_content", "repetition", "garbage"),
+    raw_text=True,
+    off=("length_cutoff", "think_leak", "special_token_leak"),
 )

@@ -44,6 +44,7 @@ class Calls:
         self._inner: dict[str, str] = {}  # API id -> the inner id under which an open call is kept
         self._fed = 0
         self._error_bodies: deque[tuple[int, int | None]] = deque(maxlen=64)  # logged error bodies without an id: when, and status
+        self._done: OrderedDict[str, None] = OrderedDict()  # requests that the engine (up to 0.6) said were finished: it "aborts" them as well
         self._bodies = False  # this log holds response bodies, too: an answer line waits for the body of its call
 
     def feed(self, document: Document) -> Iterable[Outcome]:
@@ -146,6 +147,12 @@ class Calls:
 
     def _named(self, document: Document, found: Event, given: str) -> Iterator[Outcome]:
         key = self._resolve(given)
+        if found.kind == "done" or (found.kind == "abort" and key in self._done):
+            self._done[key] = None
+            if len(self._done) > _RECENT:
+                self._done.popitem(last=False)
+            yield Rejected(document, NO_VALUE, ignored=True)
+            return
         if key in self._recent and self._held(key) is None:
             if found.kind == "answer" and self._recent[key] == (found.columns.get("content") or ""):
                 yield Rejected(document, AGAIN, ignored=True)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from detector.formats.literals import quoted
 from detector.formats.values import count, decoded, seconds
 
-Kind = Literal["request", "answer", "delta", "abort", "failed", "finished", "body", "stream_body", "prompt", "added"]
+Kind = Literal["request", "answer", "delta", "abort", "failed", "finished", "body", "stream_body", "prompt", "added", "done"]
 
 _ID = r"[^\s:,{}()'\"]{1,400}"
 _ANSWER = re.compile(rf"Generated response(?: ({_ID}))?( \(streaming (?:delta|complete)\))?: output: ")
@@ -96,7 +96,7 @@ def _plain(line: str) -> Event | None:
             return Event("abort", tuple(found for found in ids if found))
         match = _ADDED.search(line, 0, _HEAD)
         if match:
-            return Event("added", (match[1],))
+            return Event("done" if match[0].startswith("Finished") else "added", (match[1],))
         match = _RAY_FINISHED.search(line, 0, _HEAD)
         if match:
             return Event("finished", (match[1],), {"finish_reason_raw": match[2], **_ray_figures(line[match.end(2) :])})
