@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+from detector.record import Record
+
 _ACCESS = re.compile(r'([\w.:\[\]-]+) - "([A-Z]{3,7}) (\S+) HTTP/[\d.]+" (\d{3})(?: (\w[\w -]*))?')
 _RAY_ACCESS = re.compile(r"(?:^|-- )([A-Z]{3,7}) (/\S*) (\d{3}) (\d{1,9}(?:\.\d{1,6})?)ms$")  # ray-project/ray#48819
 _STATISTICS = re.compile(r"throughput(?: \(token/s\))?[:=]|Running: \d+ reqs|Decode batch|Prefill batch|KV cache usage|SpecDecoding metrics|cache hit rate")
@@ -52,6 +54,14 @@ def is_generation(path: str) -> bool:
 def failed_generation(line: Access) -> bool:
     """A request for an answer that the server could not serve: a closed outcome even where no other line tells of it."""
     return line.status in _FAILED and is_generation(line.path)
+
+
+def failed_access(line: str) -> Record | None:
+    """The outcome that an access line tells by itself: a request for an answer, and a status that says there was none."""
+    found = access(line)
+    if found is None or not failed_generation(found):
+        return None
+    return Record(status_code=found.status, endpoint=found.path, latency_seconds=found.seconds)
 
 
 def is_statistics(line: str) -> bool:

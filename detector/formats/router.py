@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
-from detector.formats.log_lines import is_generation
+from detector.formats.log_lines import failed_access, is_generation
 from detector.formats.values import count, instant, mapping, seconds, text
 from detector.record import Record
 
@@ -86,7 +86,7 @@ def _outcome(line: str) -> Record | None:
     """SGLang's router closes a request with its status: that is an outcome."""
     match = _TRACING.match(line)
     if match is None:
-        return None
+        return failed_access(line)
     pairs = {name: value.strip('"') for name, value in _PAIR.findall(line[:4000])}
     return _closed(pairs, instant(match[1]) if match[1] else None)
 

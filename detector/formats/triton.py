@@ -12,6 +12,7 @@ from typing import Any
 from detector.formats import openai_stream
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.envelope import read_envelope
+from detector.formats.log_lines import failed_access
 from detector.formats.openai import records_of_body
 from detector.formats.values import decoded
 from detector.record import Record
@@ -79,7 +80,8 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
         if isinstance(document.body, str) and document.body.startswith("data:"):
             records = _of_pieces(document.body) if _PIECES.match(document.body) else records_of_body(document.body, {})
         elif not isinstance(document.body, dict):
-            yield Rejected(document, SERVER_LINE, ignored=True)
+            failed = failed_access(document.body) if isinstance(document.body, str) else None
+            yield failed if failed is not None else Rejected(document, SERVER_LINE, ignored=True)
             continue
         else:
             answer, enveloped = _body(document.body)
