@@ -51,16 +51,24 @@ def observable(record: Record) -> bool:
     """The answer finished and the log holds what its text was (also: that there was none)."""
     if failed(record) or record.content_state == "not_captured" or record.finish_reason in _OPEN_REASONS:
         return False
-    return record.finish_reason is not None or record.stream_done is True or has_visible_text(record.content)
+    return record.finish_reason is not None or record.stream_done is True or has_visible_text(record.content) or _ended(record)
+
+
+def _ended(record: Record) -> bool:
+    """A log without reasons (gateways, tracers) that has the duration of a call which did not fail has seen the call's end."""
+    return record.latency_seconds is not None and record.stream_done is None
 
 
 def _observable_rows(batch: Batch) -> list[bool]:
     if batch.is_sound and not batch.has("content_state", "not_captured") and not batch.has("finish_reason", *_OPEN_REASONS):
         return [True] * batch.size
-    columns = (batch.column(name) for name in ("content_state", "finish_reason", "stream_done", "content"))
+    columns = (batch.column(name) for name in ("content_state", "finish_reason", "stream_done", "content", "latency_seconds"))
     return [
-        not bad and state != "not_captured" and reason not in _OPEN_REASONS and (reason is not None or done is True or has_visible_text(content))
-        for bad, state, reason, done, content in zip(failed_rows(batch), *columns, strict=True)
+        not bad
+        and state != "not_captured"
+        and reason not in _OPEN_REASONS
+        and (reason is not None or done is True or has_visible_text(content) or (done is None and duration is not None))
+        for bad, state, reason, done, content, duration in zip(failed_rows(batch), *columns, strict=True)
     ]
 
 
