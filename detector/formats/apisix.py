@@ -14,7 +14,7 @@ from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.finish_reason import infer_length
 from detector.formats.gateway_values import first, flat_names, given, header, last_of_list, stated_text, status, trace_of
 from detector.formats.kept_body import kept_body, mark_cut_record
-from detector.formats.log_lines import is_generation
+from detector.formats.log_lines import asks_for_other, is_generation
 from detector.formats.nesting import nested
 from detector.formats.openai import records_of_body
 from detector.formats.openai_request import request_columns
@@ -73,7 +73,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 def _asks(body: Mapping[str, Any]) -> bool:
     """A language model's figures stand there, or the path asks for an answer."""
-    if body.get("request_type") == "traditional_http":
+    if body.get("request_type") == "traditional_http" or asks_for_other(_path(body)):
         return False
     if any(given(body.get(key)) not in (None, "0", 0, {}) for key in _OWN):
         return True
@@ -90,7 +90,7 @@ def _records(body: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Recor
     summary, request, response = mapping(body.get("llm_summary")), mapping(body.get("request")), mapping(body.get("response"))
     names = flat_names(body)
     headers = request.get("headers")
-    stream = flag(summary.get("stream"))
+    stream = flag(summary.get("stream", first(names, "llm_stream")))
     asked = mapping(body.get("llm_request")) or mapping(request.get("body"))
     columns: dict[str, Any] = {
         **{name: value for name, value in envelope.items() if value is not None},
@@ -106,8 +106,8 @@ def _records(body: Mapping[str, Any], envelope: Mapping[str, Any]) -> list[Recor
         "model": text(first(names, "llm_model")) or text(first(names, "request_llm_model")),
         "prompt_tokens": _counted(summary, names, "prompt_tokens"),
         "completion_tokens": _counted(summary, names, "completion_tokens"),
-        "reasoning_tokens": count(summary.get("reasoning_tokens")),
-        "cached_tokens": count(summary.get("cached_tokens")),
+        "reasoning_tokens": _counted(summary, names, "reasoning_tokens"),
+        "cached_tokens": count(summary.get("cached_tokens", first(names, "llm_summary_cache_read_input_tokens", "llm_cache_read_input_tokens"))),
         "latency_seconds": seconds(body.get("latency"), "ms"),
         "ttft_seconds": seconds(summary.get("duration"), "ms"),
         "stream": _STREAMS.get(str(body.get("request_type"))) if stream is None else stream,

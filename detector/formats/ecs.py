@@ -33,7 +33,7 @@ def _recognise(body: Json) -> str | None:
     if ("http" in body or any(key.startswith("http.") for key in body)) and get(body, *_BODIES, *_ASKED) is not None:
         return "http.response.body.content or http.request.body.content"
     if ("ecs" in body or "ecs.version" in body) and not body.keys() & {"processor", "observer", "labels", "numeric_labels"}:
-        if any(key == "gen_ai" or key.startswith("gen_ai.") for key in body):
+        if any(key == "gen_ai" or key.startswith("gen_ai.") for key in body) and get(body, "span.id") is None:  # else a span in the exporter's mode ecs
             return "fields gen_ai.* beside ecs.version"
         path, code = get(body, "url.path", "url.original"), get(body, "http.response.status_code")
         if isinstance(path, str) and is_generation(path.partition("?")[0]) and code is not None and "message" not in body:

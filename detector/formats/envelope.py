@@ -9,15 +9,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Rejected
+from detector.formats.gateway_values import header
 from detector.formats.openai import error_columns, is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.openai_stream import is_sse
+from detector.formats.packed_body import unpacked
 from detector.formats.values import count, decoded, flag, instant, seconds, text
 from detector.record import Record
 
 _REQUEST = ("request", "request_body", "req", "requestBody")
 _RESPONSE = ("response", "response_body", "res", "resp", "responseBody")
 _REQUEST_KEYS = ("messages", "prompt", "input", "inputs", "max_tokens", "model", "sampling_params", "input_ids")
+_BODIES = ("body", "content", "text", "payload", "data")
 _TIMES = ("timestamp", "@timestamp", "time", "ts", "start_time", "started_at", "created_at", "datetime")
 _TEXTS = {
     "request_id": ("request_id", "x_request_id", "x-request-id", "requestId"),
@@ -46,8 +49,8 @@ _STATUSES = ("http_status", "status_code", "status")
 def _recognise(body: Json) -> str | None:
     if not isinstance(body, dict):
         return None
-    asked, answered = _first(body, _REQUEST), _first(body, _RESPONSE)
-    request, response = decoded(asked), decoded(answered)
+    request, response = _request(body), decoded(_answer(body))
+    response = unpacked(decoded(response["body"]) if isinstance(response, dict) and "body" in response and not is_body(response) else response)
     looks_asked = isinstance(request, dict) and any(key in request for key in _REQUEST_KEYS)
     looks_answered = is_body(response) or (isinstance(response, dict) and "raw_body" in response) or (isinstance(response, str) and is_sse(response))
     if not (looks_asked or looks_answered):
@@ -66,6 +69,37 @@ def _first(document: Mapping[str, Any], keys: Sequence[str]) -> Any:
         if value is not None:
             return value
     return None
+
+
+def _request(document: Mapping[str, Any]) -> Any:
+    """The request's body: what stands under one of its names, or the body inside an HTTP request that stands there."""
+    request = decoded(_first(document, _REQUEST))
+    if isinstance(request, dict) and not any(key in request for key in _REQUEST_KEYS):
+        inner = unpacked(decoded(_first(request, _BODIES)))
+        return inner if isinstance(inner, dict) else request
+    return request
+
+
+def _answer(document: Mapping[str, Any]) -> Any:
+    """The response's body, likewise; one under `body` is opened with its status (`records_of_body`)."""
+    response = _first(document, _RESPONSE)
+    opened = decoded(response)
+    if isinstance(opened, dict) and "headers" in opened and "body" not in opened and not is_body(opened):
+        return _first(opened, _BODIES)
+    return response
+
+
+def _http(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Columns of an exchange whose request and response are HTTP messages."""
+    request, response = decoded(_first(document, _REQUEST)), decoded(_first(document, _RESPONSE))
+    columns: dict[str, Any] = {}
+    if isinstance(request, dict) and not any(key in request for key in _REQUEST_KEYS):
+        columns["endpoint"] = text(_first(request, ("path", "uri", "url")))
+        columns["request_id"] = header(request.get("headers"), "x-request-id")
+        columns["client"] = header(request.get("headers"), "user-agent")
+    if isinstance(response, dict) and not is_body(response):
+        columns["status_code"] = count(_first(response, ("status", "status_code", "statusCode")))
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def envelope_columns(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,8 +136,13 @@ def _timestamp(document: Mapping[str, Any]) -> float | None:
 def read_envelope(document: Document) -> list[Record]:
     """Records of one envelope; empty when its response is no answer of a chat or completion."""
     body = document.body
-    request, response = _first(body, _REQUEST), _first(body, _RESPONSE)
-    base = {**request_columns(request), **envelope_columns(body), **{name: value for name, value in document.envelope.items() if value is not None}}
+    request, response = _request(body), _answer(body)
+    base = {
+        **request_columns(request),
+        **_http(body),
+        **envelope_columns(body),
+        **{name: value for name, value in document.envelope.items() if value is not None},
+    }
     failure = error_columns(body.get("error"))
     sent = failure.pop("status_code", None)
     if "status_code" not in base and sent is not None:

@@ -61,13 +61,15 @@ def _of_span_events(events: Sequence[SpanEvent]) -> Messages | None:
     for event in events:
         given = event.attributes
         if event.name == CHOICE:
-            body = {"index": given.get("index"), "message": given.get("message"), "tool_calls": given.get("tool_calls"), "content": given.get("content")}
-            body = {key: value for key, value in body.items() if value is not None}
+            body = {key: given[key] for key in ("index", "message", "tool_calls", "content") if given.get(key) is not None}
+            kept = decoded(given.get("gen_ai_event_content"))  # Azure's SDKs: the whole choice as JSON
+            if isinstance(kept, dict):
+                body = {**kept, **body}
             message = {key[len("message_") :]: value for key, value in given.items() if key.startswith("message_")}
             if message and "message" not in body:
                 body["message"] = message
             choices.append({**({"choice_index": count(body["index"]) or 0} if "index" in body else {}), **choice_text(body)})
-            raw.append(given.get("finish_reason"))
+            raw.append(given.get("finish_reason", body.get("finish_reason")))
         else:
             found = output_messages({"gen_ai_output_messages": given.get("gen_ai_completion", given.get("gen_ai_output_messages"))})
             if found is not None:

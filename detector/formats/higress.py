@@ -13,19 +13,20 @@ from detector.formats.cut_json import repaired
 from detector.formats.envoy import NO_GENERATION, access_columns, asks_for_answer
 from detector.formats.finish_reason import infer_length, reason
 from detector.formats.gateway_values import first, flat_names, given, stated_text, tool_names
+from detector.formats.log_lines import asks_for_other
 from detector.formats.nesting import nested
 from detector.formats.values import count, decoded, flag, seconds, text
 from detector.record import Record
 
+_FIRST_VERSION = frozenset(("model", "input_token", "output_token", "response_code"))  # its figures stood beside the line's own fields
+
 
 def _recognise(body: Json) -> str | None:
-    if (
-        isinstance(body, dict)
-        and any(key.partition(".")[0] == "ai_log" for key in body)
-        and body.keys() & {"response_code", "response_flags", "start_time", "duration", "route_name"}
-    ):
+    if not isinstance(body, dict) or not body.keys() & {"response_code", "response_flags", "start_time", "duration", "route_name"}:
+        return None
+    if any(key.partition(".")[0] == "ai_log" for key in body):
         return "ai_log in an access line"
-    return None
+    return "model, input_token and output_token in an access line" if body.keys() >= _FIRST_VERSION else None
 
 
 def ai_log(value: Any) -> dict[str, Any]:
@@ -46,7 +47,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
     for document in documents:
         body = document.body if isinstance(document.body, dict) else {}
         figures, names = ai_log(nested(body).get("ai_log")), flat_names(body)
-        if not figures and not asks_for_answer(names, body):
+        if (not figures and not asks_for_answer(names, body)) or asks_for_other(str(first(names, "path") or "").partition("?")[0]):
             yield Rejected(document, NO_GENERATION, ignored=True)
         else:
             yield _record(figures, names)
@@ -102,7 +103,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=25,
-    shape=lambda keys: any(key.partition(".")[0] == "ai_log" for key in keys),
+    shape=lambda keys: keys >= _FIRST_VERSION or any(key.partition(".")[0] == "ai_log" for key in keys),
     lines=False,
     trust="none is logged, unless the operator adds one",
     units="durations in milliseconds as texts; start_time ISO 8601 UTC",

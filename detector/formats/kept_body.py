@@ -8,6 +8,7 @@ from detector.formats.cut_json import repaired
 from detector.formats.genai_messages import mark_cut
 from detector.formats.openai import is_body
 from detector.formats.openai_stream import is_sse
+from detector.formats.packed_body import unpacked
 from detector.formats.values import decoded
 from detector.record import Record
 
@@ -16,7 +17,7 @@ _STATES = ("content_state", "reasoning_state", "tool_calls")
 
 def kept_body(value: Any) -> tuple[Any, bool]:
     """The response body, and whether it was cut; None for what is no body of these APIs (an error page)."""
-    body = decoded(value)
+    body = unpacked(decoded(value))
     if isinstance(body, str):
         if is_sse(body):
             return body, False

@@ -12,14 +12,14 @@ from typing import Any
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.gateway_values import header, status, trace_of
 from detector.formats.kept_body import kept_body, mark_cut_record
-from detector.formats.log_lines import is_generation
+from detector.formats.log_lines import asks_for_other, is_generation
 from detector.formats.nesting import nested, objects
 from detector.formats.openai import records_of_body, usage_columns
 from detector.formats.openai_request import request_columns
 from detector.formats.values import count, decoded, instant, mapping, seconds, text
 from detector.record import Record
 
-_PARTS = ("meta", "usage", "payload")
+_PARTS = ("meta", "usage", "payload", "cache")
 _STREAMS = {"stream": True, "oneshot": False}
 
 NO_AI = "request that no AI plugin served"
@@ -42,7 +42,7 @@ def _whole(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _figures(ai: Mapping[str, Any]) -> dict[str, Any]:
-    """meta, usage and payload, wherever the version puts them; a proxy plugin's before those of others."""
+    """meta, usage, payload and cache, wherever the version puts them; a proxy plugin's before those of others."""
     found: dict[str, Any] = {}
     ordered = sorted((name for name, inner in ai.items() if isinstance(inner, dict) and name not in _PARTS), key=lambda name: "proxy" not in name)
     for holder in [*(ai[name] for name in ordered), ai]:
@@ -60,14 +60,14 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
         request, response = mapping(body.get("request")), mapping(body.get("response"))
         path = (text(request.get("uri")) or text(request.get("url")) or "").partition("?")[0]
         failed = (status(response.get("status")) or 0) >= 500
-        if not figures and not (failed and is_generation(path)):
+        if (not figures and not (failed and is_generation(path))) or asks_for_other(path):
             yield Rejected(document, NO_AI, ignored=True)
         else:
             yield from _records(body, figures, path, document.envelope)
 
 
 def _records(body: Mapping[str, Any], figures: Mapping[str, Any], path: str, envelope: Mapping[str, Any]) -> list[Record]:
-    meta, usage, payload = (mapping(figures.get(part)) for part in _PARTS)
+    meta, usage, payload, cache = (mapping(figures.get(part)) for part in _PARTS)
     request, response, latencies = mapping(body.get("request")), mapping(body.get("response")), mapping(body.get("latencies"))
     stream = _STREAMS.get(str(meta.get("request_mode")))
     code = status(response.get("status"))
@@ -88,6 +88,8 @@ def _records(body: Mapping[str, Any], figures: Mapping[str, Any], path: str, env
     }
     if stream is not None:
         columns["stream"] = stream
+    if str(cache.get("cache_status")).lower() == "hit":
+        columns["cache_hit"] = True
     answer, cut = _answer(payload.get("response"))
     records = records_of_body(answer, {name: value for name, value in columns.items() if value is not None})
     for record in records:

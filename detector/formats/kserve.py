@@ -75,24 +75,32 @@ def _names_an_event(body: Mapping[str, Any]) -> bool:
     if any(value in _KINDS for value in body.values() if isinstance(value, str)):
         return True
     for key in _HEADERS:
-        inner = body.get(key)
-        if isinstance(inner, dict) and any((value[0] if isinstance(value, list) and value else value) in _KINDS for value in inner.values()):
+        inner = _headers(body.get(key)) if key in body else {}
+        if any((value[0] if isinstance(value, list) and value else value) in _KINDS for value in inner.values()):
             return True
     return False
+
+
+def _headers(value: Any) -> Mapping[str, Any]:
+    """Headers that a sink kept: an object, a list of keys and values in turn (kcat), or of objects with `key` and `value`."""
+    if isinstance(value, list) and value:
+        if all(isinstance(entry, str) for entry in value):
+            return dict(zip(value[::2], value[1::2], strict=False))
+        return {str(entry["key"]): entry.get("value") for entry in value if isinstance(entry, dict) and "key" in entry}
+    return value if isinstance(value, dict) else {}
 
 
 def _names(body: Mapping[str, Any]) -> dict[str, Any]:
     """Attributes by lower-case name without `ce-`, from the top and from the objects that sinks put headers into."""
     found: dict[str, Any] = {}
     for key, value in body.items():
-        found.setdefault(_bare(key), value)
+        holder, _, name = key.partition(".")
+        found.setdefault(_bare(name if name and holder in _HEADERS else key), value)
     for key in _HEADERS:
-        inner = body.get(key)
-        if isinstance(inner, dict):
-            for name, value in inner.items():
-                bare = _bare(name)
-                if bare != name.lower() or bare not in found:
-                    found[bare] = value[0] if isinstance(value, list) and value else value
+        for name, value in _headers(body.get(key)).items():
+            bare = _bare(name)
+            if bare != name.lower() or bare not in found:
+                found[bare] = value[0] if isinstance(value, list) and value else value
     return found
 
 
@@ -109,7 +117,7 @@ def _data(body: Mapping[str, Any], names: Mapping[str, Any]) -> Any:
                 return decoded(base64.b64decode(packed, validate=True).decode("utf-8", "replace"))
             except (binascii.Error, ValueError):
                 return decoded(packed)
-    for key in ("data", "body", "payload", "message"):
+    for key in ("data", "body", "payload", "message", "value"):
         if body.get(key) is not None:
             return decoded(body[key])
     return nested(body).get("data")  # a store's flat names
@@ -219,7 +227,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=20,
-    shape=lambda keys: any(_bare(key) in ("type", "reqtype") for key in keys) or not keys.isdisjoint(_HEADERS),
+    shape=lambda keys: any(_bare(key) in ("type", "reqtype") for key in keys) or any(key.partition(".")[0] in _HEADERS for key in keys),
     lines=False,
     joiner=lambda: ByKey(_key, _read, _complete),
     trust="the engine's own reasons in the recorded body",

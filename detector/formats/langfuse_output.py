@@ -44,15 +44,16 @@ def messages_of(output: Any, observation: Mapping[str, Any], *, failed: bool) ->
     if isinstance(output, dict):
         generations = output.get("generations")
         if isinstance(generations, list) and generations:
-            return _generations(generations)
+            return generations_of(generations)
         message = mapping(output.get("message")) or output
         if message.keys() & {"role", "content", "tool_calls", "parts", "reasoning_content"}:
             found = {key: value for key, value in message.items() if key != "additional_kwargs"}
             found = {**mapping(message.get("additional_kwargs")), **found}
-            raw = output.get("finish_reason", message.get("finish_reason", mapping(message.get("response_metadata")).get("finish_reason")))
-            return Messages([turn_columns(found)], [raw])
+            return Messages([turn_columns(found)], [_reason_of(output, message)])
         if isinstance(output.get("completion"), str):
-            return Messages([turn_columns({"content": output["completion"]})], [output.get("finish_reason")])
+            return Messages([turn_columns({"content": output["completion"]})], [_reason_of(output)])
+        if isinstance(output.get("text"), str) and _reason_of(output) is not None:  # Vercel's AI SDK
+            return Messages([turn_columns({**output, "content": output["text"]})], [_reason_of(output)])
         return Messages([turn_columns({"content": _verbatim(output, observation)})], [None])
     listed = output_messages({"gen_ai_output_messages": output}) if isinstance(output, list) and _are_messages(output) else None
     return listed if listed is not None else Messages([turn_columns({"content": _verbatim(output, observation)})], [None])
@@ -68,10 +69,23 @@ def _verbatim(output: Any, observation: Mapping[str, Any]) -> str:
     return raw if isinstance(raw, str) else compact(output)
 
 
-def _generations(generations: list[Any]) -> Messages:
+def generations_of(generations: list[Any]) -> Messages:
+    """Messages of LangChain's result, and why they ended: in the generation's own information, or in the message's metadata."""
     flat = [entry for group in generations for entry in (group if isinstance(group, list) else [group]) if isinstance(entry, dict)]
-    choices = [turn_columns(mapping(mapping(entry.get("message")).get("kwargs")) or {"content": entry.get("text")}) for entry in flat]
-    return Messages(choices or [{}], [mapping(entry.get("generation_info")).get("finish_reason") for entry in flat] or [None])
+    told = [mapping(entry.get("message")) for entry in flat]
+    turns = [mapping(message.get("kwargs")) or message for message in told]
+    choices = [turn_columns(turn if "content" in turn else {"content": entry.get("text")}) for turn, entry in zip(turns, flat, strict=True)]
+    return Messages(choices or [{}], [_reason_of(mapping(entry.get("generation_info")), turn) for entry, turn in zip(flat, turns, strict=True)] or [None])
+
+
+def _reason_of(*holders: Mapping[str, Any]) -> Any:
+    """The reason in the first of these objects that has one, under any of its names."""
+    for holder in holders:
+        for given in (holder, mapping(holder.get("response_metadata"))):
+            for name in ("finish_reason", "finishReason", "stop_reason", "done_reason"):
+                if given.get(name) is not None:
+                    return given[name]
+    return None
 
 
 def reasons_of(messages: Messages, metadata: Any) -> list[Reason]:

@@ -11,10 +11,13 @@ from collections.abc import Mapping
 from datetime import UTC
 from typing import Any
 
+from detector.formats.cut_json import repaired
+from detector.formats.kept_body import mark_cut_record
 from detector.formats.nesting import objects
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_message import is_redacted
 from detector.formats.openai_request import request_columns
+from detector.formats.repr_values import value as repr_value
 from detector.formats.values import count, decoded, flag, instant, mapping, text
 from detector.record import Record
 
@@ -23,6 +26,7 @@ _CUT = re.compile(r"\.\.\. ?\(litellm_truncated[^)]{0,200}\) ?\.\.\.|litellm_tru
 _OTHER_CALLS = re.compile(
     r"embed|image|transcription|speech|moderation|rerank|search|vector_store|file|batch|ocr|video|list_|assistant|thread|mcp|health", re.IGNORECASE
 )
+_NO_ROOM = "...truncated by litellm, this logger does not support large content"
 _STATUS = range(400, 600)
 _ENGINES = {"hosted_vllm": "vllm", "vllm": "vllm", "sglang": "sglang", "huggingface": None}
 _AGENT = "User-Agent: "
@@ -105,8 +109,10 @@ def asked_columns(parameters: Any, messages: Any) -> dict[str, Any]:
 
 def answer_records(response: Any, base: Mapping[str, Any]) -> list[Record]:
     """Records of the stored response, which may be redacted as a whole, of another API, cut, or missing."""
-    body = _opened(response)
-    records = records_of_body(body, base)
+    body, cut = _unshortened(response)
+    records = records_of_body(_opened(body), base)
+    if cut and records:
+        mark_cut_record(records[-1])
     for record in records:
         record.model = text(base.get("model")) or record.model
         if record.finish_reason_raw is None and record.finish_reason_source == "gateway":
@@ -118,6 +124,15 @@ def answer_records(response: Any, base: Mapping[str, Any]) -> list[Record]:
     return records
 
 
+def _unshortened(response: Any) -> tuple[Any, bool]:
+    """A response that a sink without room turned into the cut text of a Python dict, as far as it goes; True where it was cut."""
+    if not isinstance(response, str) or _NO_ROOM not in response[-120:]:
+        return response, False
+    shortened = response[: response.rindex(_NO_ROOM)]
+    body = repr_value(shortened)[0] if shortened.startswith("{'") else repaired(shortened)
+    return (body, True) if isinstance(body, dict) else ({"choices": [{"message": {"content": shortened}}]}, True)
+
+
 def _opened(response: Any) -> Any:
     body = decoded(response)
     if isinstance(body, str):
@@ -127,14 +142,6 @@ def _opened(response: Any) -> Any:
     if body.keys() == {"text"}:  # the payload as a whole was redacted, or only its text was stored
         value = body["text"]
         return None if not isinstance(value, str) or is_redacted(value) else {"choices": [{"message": {"content": value}}]}
-    if body.get("type") == "message" and isinstance(body.get("content"), list):  # Anthropic's API
-        message = {"role": "assistant", "content": body["content"]}
-        return {
-            "id": body.get("id"),
-            "model": body.get("model"),
-            "usage": body.get("usage"),
-            "choices": [{"message": message, "finish_reason": body.get("stop_reason")}],
-        }
     if isinstance(body.get("choices"), dict):  # a list of one choice that a store gave back as the choice
         body = {**body, "choices": objects(body["choices"])}
     if not is_body(body) and "object" not in body and "output" not in body:

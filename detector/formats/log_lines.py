@@ -19,6 +19,10 @@ GENERATION_PATHS = (
     *("/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/chat/completions"),
     *("/generate", "/generate_stream", "/api/chat", "/api/generate", "/invocations"),
 )
+_OTHER_PATHS = (
+    *("/embeddings", "/embed", "/rerank", "/score", "/classify", "/pooling", "/moderations", "/models", "/tokenize", "/detokenize", "/mcp", "/metrics"),
+    *("/images/generations", "/images/edits", "/audio/transcriptions", "/audio/translations", "/audio/speech", "/health", "/healthz", "/ping", "/files"),
+)
 _FAILED = frozenset((408, *range(500, 600)))
 
 
@@ -49,6 +53,11 @@ def access(line: str) -> Access | None:
 def is_generation(path: str) -> bool:
     """The path asks for an answer."""
     return path.endswith(GENERATION_PATHS)
+
+
+def asks_for_other(path: str) -> bool:
+    """The path asks a model, or a server, for something that is no text: embeddings, scores, images, speech, lists, its health."""
+    return path.rstrip("/").endswith(_OTHER_PATHS)
 
 
 def failed_generation(line: Access) -> bool:

@@ -6,13 +6,15 @@ Source: ngx_http_log_module, ngx_http_upstream_module (lists after a retry, "-" 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
+from detector.formats.kept_body import kept_body, mark_cut_record
 from detector.formats.log_lines import is_generation
+from detector.formats.openai import records_of_body
+from detector.formats.openai_request import request_columns
 from detector.formats.values import count, instant, seconds, text
-from detector.record import Record
+from detector.record import COLUMNS, DEFAULTS, Record
 
 _URIS = ("request_uri", "uri", "document_uri")
 _INGRESS = ("vhost", "request_proto", "request_query", "bytes_sent")  # ingress-nginx's documented JSON format: the path is in `path`
@@ -27,6 +29,9 @@ _OWN = (
     "msec",
     "http_user_agent",
 )
+_TIMES = (("time_iso8601", None), ("msec", "s"), ("@timestamp", None), ("time", None), ("timestamp", None), ("time_local", None))
+_ASKED = ("request_body", "req_body")
+_ANSWERED = ("resp_body", "response_body", "upstream_response_body", "body")
 
 NO_GENERATION = "request that asks for no answer"
 
@@ -63,7 +68,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
         if path is None or not is_generation(path.partition("?")[0]) or _method(body) not in (None, "POST"):
             yield Rejected(document, NO_GENERATION, ignored=True)
         else:
-            yield _record(body, path.partition("?")[0])
+            yield from _records(body, path.partition("?")[0])
 
 
 def _path(body: Mapping[str, Any]) -> str | None:
@@ -71,15 +76,7 @@ def _path(body: Mapping[str, Any]) -> str | None:
 
 
 def _time(body: Mapping[str, Any]) -> float | None:
-    found = instant(body.get("time_iso8601")) or instant(body.get("msec"), "s")
-    found = found or next((moment for key in ("@timestamp", "time", "timestamp") if (moment := instant(body.get(key))) is not None), None)
-    local = body.get("time_local")
-    if found is None and isinstance(local, str):
-        try:
-            found = datetime.strptime(local.strip("[] "), "%d/%b/%Y:%H:%M:%S %z").timestamp()
-        except (ValueError, OverflowError):
-            return None
-    return found
+    return next((at for key, unit in _TIMES if (at := instant(body.get(key), unit)) is not None), None)
 
 
 def _method(body: Mapping[str, Any]) -> str | None:
@@ -99,6 +96,23 @@ def _record(body: Mapping[str, Any], path: str) -> Record:
     if record.latency_seconds is None:
         record.latency_seconds = seconds(_last(body.get("upstream_response_time")))
     return record
+
+
+def _records(body: Mapping[str, Any], path: str) -> list[Record]:
+    """With the bodies, where the site's format has variables for them (`$request_body`, and one that a script sets from the response)."""
+    line = _record(body, path)
+    asked = request_columns(next((body[key] for key in _ASKED if body.get(key)), None))
+    answer, cut = kept_body(next((body[key] for key in _ANSWERED if body.get(key)), None))
+    if answer is None and not asked:
+        return [line]
+    known = {**asked, **{name: value for name in COLUMNS if (value := getattr(line, name)) is not None and value != DEFAULTS[name]}}
+    record_id = known.pop("request_id", None) if answer is not None else None
+    records = records_of_body(answer, {**known, "record_id": record_id}) if answer is not None else [Record(**known)]
+    for record in records:
+        record.request_id = record.request_id or line.request_id
+    if cut and records:
+        mark_cut_record(records[-1])
+    return records
 
 
 def _given(value: Any) -> str | None:

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from detector.formats import openai_stream
+from detector.formats import anthropic_body, openai_stream
 from detector.formats.base import Document, Format, Json, Rejected
 from detector.formats.finish_reason import infer_length, reason
 from detector.formats.joining import ByKey
 from detector.formats.openai_fields import error_columns, shared_columns, text_columns, usage_columns
 from detector.formats.openai_message import choice_columns, message_columns
 from detector.formats.openai_native import native_columns, responses_columns
+from detector.formats.packed_body import unpacked
 from detector.formats.values import count, decoded, instant, text
 from detector.record import Record
 
@@ -67,7 +68,7 @@ def is_body(value: Json) -> bool:
         return False
     if isinstance(value.get("choices"), list) or value.get("object") in ("response", "error") or isinstance(value.get("meta_info"), dict):
         return True
-    if isinstance(value.get("generated_text"), str):
+    if isinstance(value.get("generated_text"), str) or anthropic_body.is_message(value):
         return True
     error = value.get("error")
     return isinstance(error, dict) and "message" in error and len(value) <= 4
@@ -75,7 +76,7 @@ def is_body(value: Json) -> bool:
 
 def _opened(body: Json, known: dict[str, Any]) -> Any:
     """The body as an object, or as text where it is none; streams are merged. Puts what the unwrapping says into `known`."""
-    value = decoded(body)
+    value = unpacked(decoded(body))
     for _ in range(3):
         if isinstance(value, dict) and isinstance(value.get("raw_body"), str) and "choices" not in value:
             value = decoded(value["raw_body"])
@@ -84,7 +85,7 @@ def _opened(body: Json, known: dict[str, Any]) -> Any:
             known.setdefault("status_code", status) if status is not None else None
             if value["body"] is None and value.get("error"):
                 break
-            value = decoded(value["body"])
+            value = unpacked(decoded(value["body"]))
     if isinstance(value, str) and openai_stream.is_sse(value):
         payloads, done = openai_stream.events(value)
         known.setdefault("stream", True)
@@ -92,7 +93,7 @@ def _opened(body: Json, known: dict[str, Any]) -> Any:
     if isinstance(value, list) and value and all(openai_stream.is_chunk(entry) or (isinstance(entry, dict) and "error" in entry) for entry in value):
         known.setdefault("stream", True)
         return openai_stream.merged(value, done=False)
-    return value
+    return anthropic_body.as_chat(value) if anthropic_body.is_message(value) else value
 
 
 def _answer(value: Any, known: Mapping[str, Any]) -> tuple[dict[str, Any], list[dict[str, Any]]]:

@@ -49,7 +49,7 @@ def usage_columns(usage: Json) -> dict[str, Any]:
         "prompt_tokens": count(used.get("prompt_tokens", used.get("input_tokens"))),
         "completion_tokens": count(used.get("completion_tokens", used.get("output_tokens"))),
         "reasoning_tokens": count(completion_details.get("reasoning_tokens", used.get("reasoning_tokens"))),
-        "cached_tokens": count(prompt_details.get("cached_tokens", used.get("cached_tokens"))),
+        "cached_tokens": count(prompt_details.get("cached_tokens", used.get("cached_tokens", used.get("cache_read_input_tokens")))),
     }
     return {name: value for name, value in columns.items() if value is not None}
 

@@ -14,7 +14,13 @@ from detector.formats.values import compact, decoded, text
 
 _REASONING_KEYS = ("reasoning_content", "reasoning", "thinking", "reasoning_text")
 # Texts that loggers put in the place of content: LiteLLM redact_messages, OpenTelemetry and proxy redactions.
-_REDACTED = frozenset({"redacted-by-litellm", "redacted", "[redacted]", "<redacted>", "***redacted***", "***", "[filtered]", "<scrubbed>", "__redacted__"})
+_REDACTED = frozenset(
+    (
+        *("redacted-by-litellm", "redacted", "[redacted]", "<redacted>", "***redacted***", "***", "[filtered]", "<scrubbed>", "__redacted__"),
+        *("[masked]", "<masked>", "***masked***", "[hidden]", "<hidden>", "[content redacted]", "[removed]"),
+        "<fully masked due to failed mask function>",  # Langfuse's SDKs
+    )
+)
 _CUT = re.compile(r"(?:\.{3} ?\(litellm_truncated[^)]{0,200}\)|\.{3}\[truncated\]|<truncated>|\(truncated \d+ (?:chars|bytes)\))$")
 CUT_ENDS = ")]>"  # last characters of such marks
 _THINKING_PARTS = ("thinking", "reasoning", "reasoning_text", "summary_text")
@@ -24,7 +30,7 @@ _TOOL_PARTS = ("tool_use", "tool_call", "function_call")
 
 def is_redacted(value: str) -> bool:
     """A logger's marker stands where the text was."""
-    return len(value) < 32 and value.strip().lower() in _REDACTED
+    return len(value) < 48 and value.strip().lower() in _REDACTED
 
 
 def is_truncated(value: str) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from detector.formats import anthropic_body
 from detector.formats.values import decoded
 
 _TEXT_KEYS = ("content", "reasoning_content", "reasoning", "refusal")
@@ -18,8 +19,8 @@ _CLOSING = ("response.completed", "response.incomplete", "response.failed", "res
 def is_sse(value: str) -> bool:
     """The text is a recorded event stream."""
     head = value.lstrip()[:16]
-    if head.startswith((": ", ":\n")):  # a comment, as servers send to keep a connection open
-        return "\ndata:" in value
+    if head.startswith((": ", ":\n", ":\r")):  # a comment, as servers send to keep a connection open
+        return "\ndata:" in value or "\nevent:" in value
     return head.startswith(("data:", "event:"))
 
 
@@ -68,6 +69,8 @@ def merged(chunks: Sequence[Any], *, done: bool) -> dict[str, Any]:
     payloads = [chunk for chunk in chunks if isinstance(chunk, dict)]
     if any(str(payload.get("type", "")).startswith("response.") for payload in payloads):
         return _merged_events(payloads)
+    if any(payload.get("type") in anthropic_body.EVENTS for payload in payloads):
+        return anthropic_body.merged_events(payloads)
     body: dict[str, Any] = {"object": "chat.completion", "choices": []}
     choices: dict[int, dict[str, Any]] = {}
     for payload in payloads:

@@ -11,9 +11,10 @@ from typing import Any
 
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.cut_json import repaired
-from detector.formats.finish_reason import reasons
+from detector.formats.finish_reason import reason, reasons
 from detector.formats.genai_columns import call_columns, records
-from detector.formats.genai_messages import entries, mark_cut, turn_columns
+from detector.formats.genai_messages import Messages, entries, mark_cut, turn_columns
+from detector.formats.langfuse_output import generations_of
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.paths import leaves
@@ -70,10 +71,25 @@ def _records(call: Telemetry, envelope: Mapping[str, Any]) -> list[Record]:
         if of_body and len(of_body) == len(messages):
             return [_joined(record, columns) for record, columns in zip(of_body, messages, strict=True)]
         if not of_body:
-            return records(base, messages, _reasons(call, len(messages)))
+            return records(base, messages, _reasons(call, len(messages)) or _result_reasons(output, len(messages)))
     if of_body:
         return of_body
+    result = _result(output)
+    if result is not None:
+        size = len(result.choices)
+        return records(base, result.choices, _reasons(call, size) or _result_reasons(output, size))
     return records(base, [_plain(output, call.first("output_value"), call)], _reasons(call, 1))
+
+
+def _result(output: Any) -> Messages | None:
+    """The messages of LangChain's result, which its instrumentation puts into `output.value`."""
+    generations = output.get("generations") if isinstance(output, dict) else None
+    return generations_of(generations) if isinstance(generations, list) and generations else None
+
+
+def _result_reasons(output: Any, size: int) -> list[Any]:
+    result = _result(output)
+    return [reason(raw) for raw in result.reasons] if result is not None and len(result.reasons) == size else []
 
 
 def _mark(record: Record) -> None:

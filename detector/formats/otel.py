@@ -16,7 +16,7 @@ from detector.formats.genai_events import CHOICE, COMPLETION, DETAILS, choice_te
 from detector.formats.joining import ByKey
 from detector.formats.paths import get
 from detector.formats.telemetry import SPAN_KEYS, Telemetry, attributes, is_telemetry, may_hold_attributes, span_key, telemetry
-from detector.formats.values import count, text
+from detector.formats.values import count, decoded, text
 from detector.record import Record
 
 _NO_ANSWER_OPERATIONS = frozenset(
@@ -191,6 +191,8 @@ def _of_choice_events(choices: Sequence[tuple[Document, Telemetry]], base: dict[
 def _choice_body(seen: Telemetry) -> dict[str, Any]:
     """The event's body; some instrumentations put its fields into attributes."""
     beside = {name: seen.attributes[name] for name in ("index", "finish_reason", "message") if name in seen.attributes}
+    kept = decoded(seen.attributes.get("gen_ai_event_content"))
+    beside = {**(kept if isinstance(kept, dict) else {}), **beside}
     return {**beside, **(seen.body if isinstance(seen.body, dict) else {})}
 
 

@@ -65,7 +65,7 @@ def body_of(body: Mapping[str, Any]) -> Any:
             value = decoded(otlp_value(value))
         if value not in (None, {}, ""):
             return value
-    return unflattened(body, "body.structured.") or unflattened(body, "body.") or None
+    return unflattened(body, "body.structured.") or unflattened(body, "body_structured.") or unflattened(body, "body.") or None
 
 
 def unflattened(body: Mapping[str, Any], start: str) -> dict[str, Any]:

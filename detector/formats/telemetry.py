@@ -172,7 +172,7 @@ def _duration(body: Mapping[str, Any], found: Telemetry) -> float | None:
     raw = body.get("duration", body.get("Duration"))
     if isinstance(raw, (int, float, str)):
         jaeger = "operationName" in body or "startTimeMillis" in body
-        none_mode = "Duration" in body and "SpanAttributes" not in body and "duration" not in body
+        none_mode = "Duration" in body and "SpanName" not in body and "SpanAttributes" not in body and "duration" not in body
         return seconds(raw, "us" if jaeger or none_mode else "ns")
     return None
 

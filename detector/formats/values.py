@@ -23,6 +23,8 @@ _DURATION = re.compile(r"\s*(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)\s*(ns|us|µs|ms|s|m
 _NUMBER = re.compile(r"\s*[-+]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:[eE][-+]?\d{1,3})?\s*")
 _ISO = re.compile(r"\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d")
 _ZONE_WORD = re.compile(r"\s*(\S{10}[T ]\S{5,18}?) ?(?:([+-]\d\d:?\d\d)(?: [A-Z]{2,5})?|UTC|GMT|Z)\s*")  # BigQuery, Go's time.String()
+_LOG_TIME = re.compile(r"(\d\d)/([A-Z][a-z]{2})/(\d{4}):(\d\d:\d\d:\d\d) ([-+]\d{4})")
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _FRACTION = re.compile(r"([.,]\d{6})\d+")  # nanoseconds: more digits than a datetime holds
 
 
@@ -106,6 +108,8 @@ def instant(value: Any, unit: str | None = None, zone: tzinfo | None = None) -> 
         unit: unit of an epoch number; None: by magnitude.
         zone: of a text that bears none; None: the zone that was assumed, and without one such a text gives no time, because it could mean any of 24 hours.
     """
+    if isinstance(value, str) and value[2:3] == "/":
+        return _log_time(value)
     if isinstance(value, str) and _ISO.match(value):
         try:
             moment = _moment(value.strip())
@@ -134,6 +138,18 @@ def _moment(written: str) -> datetime:
         if spelled is None:
             raise
         return datetime.fromisoformat(_FRACTION.sub(r"\1", spelled[1]) + (spelled[2] or "Z"))
+
+
+def _log_time(value: str) -> float | None:
+    """Seconds since 1970 UTC of the time of web servers' access lines (`29/Nov/2026:12:00:00 +0900`)."""
+    match = _LOG_TIME.fullmatch(value.strip("[] "))
+    month = _MONTHS.find(match[2]) if match else -1
+    if match is None or month < 0:
+        return None
+    try:
+        return datetime.fromisoformat(f"{match[3]}-{month // 3 + 1:02}-{match[1]}T{match[4]}{match[5]}").timestamp()
+    except (ValueError, OverflowError):
+        return None
 
 
 def decoded(value: Any) -> Any:

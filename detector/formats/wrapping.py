@@ -28,7 +28,6 @@ _LINE_START = re.compile(  # what a line begins with, as against the rest of one
     r"\s*(?:[{<\x1b]|\[[\[{\"\d\]]|\[\w+/|\(\w+(?:[ :]|_\d)|\d{4}-\d\d-\d\d|[IWEF]\d{4} |(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|data:|event:)"
 )
 _MOST_KEYS = 60  # looked into, of an object that nobody recognises
-_LISTS = ("data", "results", "responses", "completions", "rows", "documents")  # of home-made collections
 _CARRIERS = ("message", "log", "msg", "line", "text", "body", "event", "payload", "raw", "data", "record", "content", "json")
 
 
@@ -146,7 +145,7 @@ class Peeler:
             others = (key for key in islice(body, _MOST_KEYS) if key not in _CARRIERS)  # a shipper's merge key can have any name
             for key in chain(named, others):
                 inner = body[key]
-                if (isinstance(inner, (str, dict)) or (isinstance(inner, list) and key in _LISTS)) and inner and self._leads_somewhere(inner):
+                if isinstance(inner, (str, dict, list)) and inner and self._leads_somewhere(inner):
                     yield from self._peel(Piece(inner, {**metadata(body), **piece.envelope}, piece.place), stream, depth)
                     return
         yield Piece(body, {**metadata(body, times="@timestamp" in body), **piece.envelope}, piece.place)

@@ -17,16 +17,17 @@ from detector.formats.wrapping_cloudevents import BLOCK_START, cloud_event
 
 _OPEN_LIMIT = 64 << 20  # characters of one pretty-printed document; more is no log document
 _SSE = re.compile(r"(?:data|event|id|retry): ?\S?|:(?: |$)")
-_SSE_START = re.compile(r"data: ?[\[{]|event: ?[\w.]+$")
+_SSE_START = re.compile(r"data: ?[\[{]|event: ?[\w.]+$|:(?: [\w -]{0,80})?$")  # the last: a comment that keeps the connection open
+_SSE_BEGIN = re.compile(r"event: ?(?:message_start|response\.created)$")  # the first event of a stream that ends without [DONE]
 _CHUNK_ID = re.compile(r'"id": ?"([^"]{1,200})"')
 _CSV_CELL = re.compile(r'"?[@\w][@\w. ()/\[\]-]{0,80}"?')
 _CSV_COLUMNS = frozenset(
     (
         *("@timestamp", "timestamp", "time", "starttime", "start_time", "message", "line", "log", "body", "content", "output", "response", "textpayload"),
-        *("request_id", "trace_id", "_source", "_index", "finish_reason", "completion_tokens", "jsonpayload"),
+        *("request_id", "trace_id", "_source", "_index", "finish_reason", "completion_tokens", "jsonpayload", "reqtype"),
     )
 )
-_BLOCK_MARKS = " \t]\u2601cde"  # what event blocks, recorded streams and indented or closing JSON begin with
+_BLOCK_MARKS = " \t]\u2601cde:"  # what event blocks, recorded streams and indented or closing JSON begin with
 _JSON_START = re.compile(r"\s*(?:\{|\]|\[\s*(?:$|[\[{\"\]]))")  # a date in brackets is none
 _NEXT_VALUE = re.compile(r"\}\s*\{")
 _GAP = re.compile(r"\s*")
@@ -125,6 +126,9 @@ class LineFeed:
         yield from self._json(number, line)
 
     def _sse(self, number: int, line: str) -> Iterator[Document]:
+        if _SSE_BEGIN.match(line) and any(held.startswith("data:") for _, held in self._held):
+            yield from self._flush()
+            self._mode = "sse"
         found = _CHUNK_ID.search(line, 0, 400) if line.startswith("data:") else None
         if found and self._stream_id not in (None, found[1]) and '"object"' in line:  # another stream's chunk without [DONE] before it
             yield from self._flush()
@@ -178,8 +182,9 @@ class LineFeed:
         self._reset()
         if not held:
             return
-        if mode == "sse":
-            yield self._document(held[0][0], "\n\n".join(line for _, line in held))
+        events = [(number, line) for number, line in held if not line.startswith(":")] if mode == "sse" else []
+        if events:
+            yield self._document(events[0][0], "\n\n".join(line for _, line in events))
         elif mode == "event":
             body = cloud_event([line for _, line in held])
             yield self._document(held[0][0], body if body is not None else "\n".join(line for _, line in held))

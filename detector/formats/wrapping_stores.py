@@ -1,4 +1,4 @@
-"""Answers and dumps of log stores that hold many documents in one: Elasticsearch searches, ES|QL tables, Loki, CloudWatch, Azure tables, OTLP batches.
+"""Answers and dumps that hold many documents in one: Elasticsearch searches, ES|QL tables, Loki, CloudWatch, Azure, OTLP, Jaeger, HTTP archives.
 
 Sources: Elasticsearch "Search API", "Multi search", "ES|QL REST", "Bulk API"; Loki HTTP API; CloudWatch Logs API; Azure Monitor query API; OTLP/JSON.
 """
@@ -16,7 +16,7 @@ from detector.formats.wrapping_metadata import labels
 CONTAINER_KEYS = frozenset(
     (
         *("hits", "_source", "fields", "responses", "docs", "response", "columns", "tables", "data", "streams", "logEvents", "events", "results", "records"),
-        *("entries", "logs", "items", "document", "resourceSpans", "resourceLogs", "batches", "rawResponse"),
+        *("entries", "logs", "items", "document", "resourceSpans", "resourceLogs", "batches", "rawResponse", "spans", "log"),
     )
 )
 _ACTIONS = ("index", "create", "update", "delete")
@@ -224,4 +224,44 @@ def _otlp_event(event: Any) -> Any:
     return {**event, "attributes": otlp_attributes(event.get("attributes"))} if isinstance(event, dict) else event
 
 
-_READERS = (_search, _table, _loki, _cloud_watch, _otlp, _lists)
+def _jaeger(body: Mapping[str, Any]) -> list[Inner] | None:
+    """Traces of Jaeger's query API: spans, and the processes that they name."""
+    listed = body.get("data")
+    traces = [body] if isinstance(body.get("spans"), list) and isinstance(body.get("processes"), dict) else listed if isinstance(listed, list) else []
+    if not traces or not all(isinstance(trace, dict) and isinstance(trace.get("spans"), list) for trace in traces):
+        return None
+    found: list[Inner] = []
+    for trace in traces:
+        processes = trace.get("processes")
+        for span in _objects(trace["spans"]):
+            process = processes.get(str(span.get("processID"))) if isinstance(processes, dict) else None
+            service = text(process.get("serviceName")) if isinstance(process, dict) else None
+            found.append((span, {"deployment": service} if service else {}))
+    return found
+
+
+def _har(body: Mapping[str, Any]) -> list[Inner] | None:
+    """An HTTP archive (HAR 1.2), as browsers and mitmproxy save it: each entry as an exchange with its bodies."""
+    log = body.get("log")
+    if not isinstance(log, dict) or not isinstance(log.get("entries"), list) or "creator" not in log:
+        return None
+    return [(_exchange(entry), {}) for entry in _objects(log["entries"])]
+
+
+def _exchange(entry: Mapping[str, Any]) -> dict[str, Any]:
+    request, response = (entry[name] if isinstance(entry.get(name), dict) else {} for name in ("request", "response"))
+    asked = request.get("postData")
+    answered = response.get("content")
+    exchange = {
+        "timestamp": entry.get("startedDateTime"),
+        "latency_ms": entry.get("time"),
+        "method": request.get("method"),
+        "url": request.get("url"),
+        "status": response.get("status"),
+        "request": asked.get("text") if isinstance(asked, dict) else None,
+        "response": answered.get("text") if isinstance(answered, dict) else None,
+    }
+    return {name: value for name, value in exchange.items() if value is not None}
+
+
+_READERS = (_search, _table, _loki, _cloud_watch, _otlp, _jaeger, _har, _lists)
