@@ -24,6 +24,7 @@ _MODELS = (
     "genai_model_name",
     "genai_request_model",
     "request_model",
+    "model_name_override",
     "model",
 )
 _IN = ("gen_ai_usage_input_tokens", "genai_tokens_input", "genai_input_tokens", "llm_input_token", "input_tokens", "prompt_tokens", "input_token")
@@ -37,7 +38,8 @@ _CACHED = (
     "genai_tokens_cached",
     "cached_tokens",
 )
-_AI = (*_MODELS[:-1], *_IN[:4], *_OUT[:4])
+_METADATA = "io_envoy_ai_gateway_"  # the gateway's dynamic metadata, where a format logs it as an object
+_AI = (*_MODELS[:-2], *_IN[:4], *_OUT[:4])
 
 # Envoy's default text format (docs "Access logging", default format string); Istio puts details, termination and transport failure behind the flags.
 _LINE = re.compile(
@@ -78,6 +80,8 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
         body = document.body if isinstance(document.body, dict) else {}
         line = _LINE.match(document.body) if isinstance(document.body, str) else None
         names = flat_names(line.groupdict() if line else access_line(body))
+        for name in [name for name in names if _METADATA in name]:
+            names.setdefault(name.rpartition(_METADATA)[2], names[name])
         if not asks_for_answer(names, body):
             yield Rejected(document, NO_GENERATION, ignored=True)
         else:

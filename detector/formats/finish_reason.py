@@ -93,6 +93,10 @@ def reasons(value: Any, depth: int = _DEPTH) -> list[Reason]:
             inner = decoded(stripped.replace("'", '"').replace("None", "null"))  # Python's repr of a list or a dict
         if not isinstance(inner, str):
             return reasons(inner, depth - 1)
+    if ", " in value and len(value) < 200:  # a list that became one text
+        words = value.split(", ")
+        if all(_canonical(word) != "unknown" for word in words):
+            return [Reason(_canonical(word), word) for word in words]
     return [Reason(_canonical(value), value)]
 
 

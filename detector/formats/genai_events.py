@@ -44,6 +44,9 @@ def span_messages(call: Telemetry) -> Messages | None:
     of_events = [event for event in call.events if event.name in (CHOICE, COMPLETION, DETAILS)]
     if of_events:
         return _of_span_events(of_events)
+    kept = decoded(call.attributes.get("response_data"))  # Logfire's integrations
+    if isinstance(kept, dict) and (isinstance(kept.get("message"), dict) or isinstance(kept.get("combined_chunk_content"), str)):
+        return Messages([turn_columns(kept.get("message") or {"content": kept["combined_chunk_content"]})], [kept.get("finish_reason")])
     for name in ("gen_ai_completion", "gen_ai_response_text", "gen_ai_response_content"):
         raw = call.attributes.get(name)
         value = decoded(raw)

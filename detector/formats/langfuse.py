@@ -14,6 +14,7 @@ from typing import Any
 from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.finish_reason import Reason
 from detector.formats.genai_columns import records
+from detector.formats.joining import ByKey
 from detector.formats.kept_body import mark_cut_record
 from detector.formats.langfuse_output import messages_of, metadata_reasons, output_of, reasons_of
 from detector.formats.nesting import nested, objects
@@ -24,6 +25,8 @@ from detector.formats.values import count, decoded, instant, mapping, seconds, t
 from detector.record import Record
 
 _TYPES = ("GENERATION", "SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "EMBEDDING", "GUARDRAIL")
+_EVENTS = ("-create", "-update")
+_EVENT_KINDS = ("generation", "span", "event", "observation")
 _STARTS = ("startTime", "start_time")
 _CODE = re.compile(r"\b(?:Error code|status(?: code)?):? ?(\d{3})\b", re.IGNORECASE)
 
@@ -33,6 +36,8 @@ NO_GENERATION = "observation that is no call of a model"
 def _recognise(body: Json) -> str | None:
     if not isinstance(body, dict):
         return None
+    if _is_ingested(body):
+        return f"a Langfuse ingestion event {body['type']}"
     if _is_observation(body):
         return f"a Langfuse observation of type {str(body['type']).upper()}"
     return "Langfuse observations in a page or a trace" if _inside(body) else None
@@ -46,6 +51,40 @@ def _is_observation(body: Any) -> bool:
     }
 
 
+def _is_ingested(body: Mapping[str, Any]) -> bool:
+    """A raw event as SDKs send it and as the event store keeps it: what it creates or updates stands in `body`."""
+    kind = body.get("type")
+    return isinstance(kind, str) and kind.endswith(_EVENTS) and "timestamp" in body and (isinstance(body.get("body"), dict) or "body.id" in body)
+
+
+def _ingested(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What the event creates or updates."""
+    return mapping(nested(body).get("body"))
+
+
+def _event_key(document: Document) -> str | None:
+    """What the events of one observation share: its id."""
+    body = document.body
+    if isinstance(body, dict) and _is_ingested(body) and body["type"].partition("-")[0] in _EVENT_KINDS:
+        return text(_ingested(body).get("id"))
+    return None
+
+
+def _of_events(documents: Sequence[Document]) -> dict[str, Any]:
+    """The observation that its events add up to; the later word wins."""
+    found: dict[str, Any] = {}
+    for document in documents:
+        event = _ingested(document.body)
+        kind = document.body["type"].partition("-")[0].upper()
+        found["type"] = text(event.get("type")) or found.get("type") or ("GENERATION" if kind == "OBSERVATION" else kind)
+        found.update({name: value for name, value in event.items() if value is not None})
+    return found
+
+
+def _is_ended(documents: Sequence[Document]) -> bool:
+    return any("endTime" in _ingested(document.body) for document in documents)
+
+
 def _inside(body: Mapping[str, Any]) -> list[Any]:
     """Observations of a page of the API, or of a trace."""
     for key in ("observations", "data"):
@@ -56,7 +95,21 @@ def _inside(body: Mapping[str, Any]) -> list[Any]:
 
 
 def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
+    if len(documents) > 1 and all(_event_key(document) for document in documents):
+        observation = _of_events(documents)
+        if _is_generation(observation):
+            yield from _records(observation, documents[0].envelope, {})
+        else:
+            yield from (Rejected(document, NO_GENERATION, ignored=True) for document in documents)
+        return
     for document in documents:
+        if isinstance(document.body, dict) and _is_ingested(document.body):
+            observation = _of_events((document,)) if _event_key(document) is not None else {}
+            if observation and _is_generation(observation) and observation.keys() & {"output", "endTime"}:
+                yield from _records(observation, document.envelope, {})
+            else:
+                yield Rejected(document, NO_GENERATION, ignored=True)
+            continue
         body = document.body if isinstance(document.body, dict) else {}
         for observation in _inside(body) or [nested(body)]:
             if isinstance(observation, dict) and _is_generation(observation):
@@ -210,6 +263,7 @@ FORMAT = Format(
     read=_read,
     rank=25,
     lines=False,
+    joiner=lambda: ByKey(_event_key, _read, _is_ended),
     trust="whatever the SDK put into output or metadata; inferred from token counts where there is none",
     units="times ISO 8601 (UTC where no zone stands); latency and timeToFirstToken in seconds",
     raw_text=False,

@@ -22,6 +22,7 @@ _OWN = ("litellm_call_id", "model_parameters", "hidden_params", "error_informati
 _FLAT_HOLDERS = tuple(f"{key}." for key in _HOLDERS)
 _TEXT_LINE = re.compile(r"\d\d:\d\d:\d\d - LiteLLM(?: \w+)?:[A-Z]+: ")
 _LOGGER = re.compile(r"[\w./-]+\.py:\d+$")
+_RAW_SPAN = "raw_gen_ai_request"  # the provider's request and answer once more, as attributes of their own
 
 APP_LOG = "LiteLLM's application log, no answer"
 OTHER_CALL = "call that asks for no text (embeddings, images, lists …)"
@@ -50,6 +51,10 @@ def _payload(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
             return nested(inner)
     if any(key.startswith(_FLAT_HOLDERS) for key in body):
         return _payload(nested(body))
+    flat = next((key for key in body if ".standard_logging_" in key), None)  # a callback's arguments, flattened by a store
+    if flat is not None:
+        inner = nested(body).get(flat.partition(".")[0])
+        return _payload(inner) if isinstance(inner, dict) else None
     if "call_type" in body and "startTime" in body and "spend" not in body and any(key.partition(".")[0] in _OWN for key in body):
         return nested(body)
     return None
@@ -88,7 +93,7 @@ def _other(document: Document) -> Iterable[Outcome]:
     body = document.body
     if isinstance(body, dict) and attributes(body):
         call = telemetry(body)
-        if is_answer(call):
+        if is_answer(call) and call.name != _RAW_SPAN:
             yield from read_span(call, document.envelope, "gateway")
             return
     yield Rejected(document, APP_LOG, ignored=True)

@@ -135,7 +135,7 @@ def telemetry(body: Mapping[str, Any]) -> Telemetry:
         code = body["status_code"]
     found.failed = str(code).rpartition(".")[2].strip().lower() in _FAILED or given.get("otel_status_code") == "ERROR" or flag(given.get("error")) is True
     found.message = word_at(body, "status.message", "status.description", "status_message", "StatusMessage", "TraceStatusDescription", "error.message") or None
-    found.events = list(_events(body))
+    found.events = list(_events(value_at(body, "events", "Events", "logs"))) + list(_events(given.get("events")))  # pydantic-ai: an attribute
     return found
 
 
@@ -171,14 +171,14 @@ def _duration(body: Mapping[str, Any], found: Telemetry) -> float | None:
             return seconds(body[key], unit)
     raw = body.get("duration", body.get("Duration"))
     if isinstance(raw, (int, float, str)):
-        jaeger = "operationName" in body or "startTimeMillis" in body
+        jaeger = "operationName" in body or "startTimeMillis" in body or any(key.startswith("localEndpoint") for key in body)  # the last is Zipkin's
         none_mode = "Duration" in body and "SpanName" not in body and "SpanAttributes" not in body and "duration" not in body
         return seconds(raw, "us" if jaeger or none_mode else "ns")
     return None
 
 
-def _events(body: Mapping[str, Any]) -> Iterator[SpanEvent]:
-    listed = decoded(value_at(body, "events", "Events", "logs"))
+def _events(value: Any) -> Iterator[SpanEvent]:
+    listed = decoded(value)
     if isinstance(listed, dict):  # mode none: event name → {attribute …, time}
         listed = [{"name": name, **(inner if isinstance(inner, dict) else {})} for name, inner in listed.items()]
     for event in listed if isinstance(listed, list) else ():

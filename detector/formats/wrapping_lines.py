@@ -20,6 +20,7 @@ _SSE = re.compile(r"(?:data|event|id|retry): ?\S?|:(?: |$)")
 _SSE_START = re.compile(r"data: ?[\[{]|event: ?[\w.]+$|:(?: [\w -]{0,80})?$")  # the last: a comment that keeps the connection open
 _SSE_BEGIN = re.compile(r"event: ?(?:message_start|response\.created)$")  # the first event of a stream that ends without [DONE]
 _CHUNK_ID = re.compile(r'"id": ?"([^"]{1,200})"')
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 _CSV_CELL = re.compile(r'"?[@\w][@\w. ()/\[\]-]{0,80}"?')
 _CSV_COLUMNS = frozenset(
     (
@@ -220,7 +221,13 @@ class LineFeed:
                 yield self._document(last, "a row of a table that can't be read")
                 continue
             if row:
-                yield self._document(last, {column: cell or None for column, cell in zip(columns, row, strict=False)})
+                yield self._row(last, {column: cell or None for column, cell in zip(columns, row, strict=False)})
+
+    def _row(self, number: int, cells: dict[str, str | None]) -> Document:
+        """One row; reports of Kibana bear the document's index and id, and write numbers with commas between the thousands."""
+        body = {name: cell.replace(",", "") if cell and "token" in name.lower() and _THOUSANDS.fullmatch(cell) else cell for name, cell in cells.items()}
+        where = {column: body.pop(name) for column, name in (("doc_index", "_index"), ("doc_id", "_id")) if name in body and "@timestamp" in body}
+        return Document(body=body, place=f"{self._name}:{number}", envelope={column: value for column, value in where.items() if value is not None})
 
 
 def is_unclosed(text: str) -> bool:
