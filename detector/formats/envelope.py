@@ -10,6 +10,7 @@ from typing import Any
 
 from detector.formats.base import Document, Format, Json, Rejected
 from detector.formats.gateway_values import header
+from detector.formats.kept_body import kept_body, mark_cut_record
 from detector.formats.openai import error_columns, is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.openai_stream import is_sse
@@ -52,7 +53,9 @@ def _recognise(body: Json) -> str | None:
     request, response = _request(body), decoded(_answer(body))
     response = unpacked(decoded(response["body"]) if isinstance(response, dict) and "body" in response and not is_body(response) else response)
     looks_asked = isinstance(request, dict) and any(key in request for key in _REQUEST_KEYS)
-    looks_answered = is_body(response) or (isinstance(response, dict) and "raw_body" in response) or (isinstance(response, str) and is_sse(response))
+    looks_answered = (
+        is_body(response) or _is_cut(response) or (isinstance(response, dict) and "raw_body" in response) or (isinstance(response, str) and is_sse(response))
+    )
     if not (looks_asked or looks_answered):
         return None
     beside = [key for key in (*_STATUSES, *_TIMES, "latency_ms", "error", "sse") if key in body]
@@ -69,6 +72,11 @@ def _first(document: Mapping[str, Any], keys: Sequence[str]) -> Any:
         if value is not None:
             return value
     return None
+
+
+def _is_cut(response: Json) -> bool:
+    """A response body as text, which a logger cut at its limit."""
+    return isinstance(response, str) and response[:1] == "{" and '"choices"' in response[:600]
 
 
 def _request(document: Mapping[str, Any]) -> Any:
@@ -141,7 +149,7 @@ def read_envelope(document: Document) -> list[Record]:
         **request_columns(request),
         **_http(body),
         **envelope_columns(body),
-        **{name: value for name, value in document.envelope.items() if value is not None},
+        **_shipped(document),
     }
     failure = error_columns(body.get("error"))
     sent = failure.pop("status_code", None)
@@ -151,7 +159,20 @@ def read_envelope(document: Document) -> list[Record]:
     events = body.get("sse")
     if isinstance(events, str) and events and not _has_choices(response):
         response = events  # the merged object is a client's reading of it; where that is empty, the stream itself says what came
-    return records_of_body(response, base)
+    inner = response.get("body") if isinstance(response, dict) and "choices" not in response else response
+    kept, cut = kept_body(inner) if isinstance(inner, str) and inner.lstrip()[:1] == "{" else (None, False)
+    records = records_of_body(kept if cut else response, base)
+    if cut and records:
+        mark_cut_record(records[-1])
+    return records
+
+
+def _shipped(document: Document) -> dict[str, Any]:
+    """What the wrapping knew; the time that the exchange itself bears goes before the one at which a shipper read it."""
+    known = {name: value for name, value in document.envelope.items() if value is not None}
+    if "timestamp" in known and "@timestamp" not in document.body and _timestamp(document.body) is not None:
+        del known["timestamp"]
+    return known
 
 
 def _has_choices(response: Json) -> bool:

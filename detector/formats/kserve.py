@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 from detector.formats.base import Document, Format, Json, Outcome, Placed, Rejected
 from detector.formats.gateway_values import header, trace_of
 from detector.formats.joining import ByKey
+from detector.formats.kept_body import kept_body, mark_cut_record
 from detector.formats.nesting import nested, objects
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.openai_stream import is_chunk, is_sse
+from detector.formats.packed_body import unpacked
 from detector.formats.values import decoded, instant, mapping, text
 
 _REQUEST, _RESPONSE = "org.kubeflow.serving.inference.request", "org.kubeflow.serving.inference.response"
@@ -114,12 +116,13 @@ def _data(body: Mapping[str, Any], names: Mapping[str, Any]) -> Any:
         packed = names.get(key)
         if isinstance(packed, str):
             try:
-                return decoded(base64.b64decode(packed, validate=True).decode("utf-8", "replace"))
+                data = base64.b64decode(packed, validate=True)
+                return unpacked(packed) if data[:2] == b"\x1f\x8b" else decoded(data.decode("utf-8", "replace"))
             except (binascii.Error, ValueError):
                 return decoded(packed)
     for key in ("data", "body", "payload", "message", "value"):
         if body.get(key) is not None:
-            return decoded(body[key])
+            return unpacked(decoded(body[key]))
     return nested(body).get("data")  # a store's flat names
 
 
@@ -167,6 +170,10 @@ def _call(group: Sequence[tuple[Document, Event]]) -> Iterable[Outcome]:
             yield Rejected(document, NO_RESPONSE if _asks(found.data) else NO_ANSWER, ignored=True)
         return
     document, response = answered
+    cut = False
+    if isinstance(response.data, str) and not is_sse(response.data):  # a shipper's limit cut the body
+        kept, cut = kept_body(response.data)
+        response = response._replace(data=kept if cut else response.data)
     if not _is_answer(response.data):
         for other, _ in group:
             yield Rejected(other, NO_ANSWER, ignored=True)
@@ -175,6 +182,8 @@ def _call(group: Sequence[tuple[Document, Event]]) -> Iterable[Outcome]:
     if not records:
         for other, _ in group:
             yield Rejected(other, NO_ANSWER, ignored=True)
+    if cut and records:
+        mark_cut_record(records[-1])
     for record in records:
         if record.request_id is None:
             record.request_id = response.id

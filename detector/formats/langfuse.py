@@ -15,7 +15,7 @@ from detector.formats.base import Document, Format, Json, Outcome, Rejected
 from detector.formats.finish_reason import Reason
 from detector.formats.genai_columns import records
 from detector.formats.joining import ByKey
-from detector.formats.kept_body import mark_cut_record
+from detector.formats.kept_body import mark_cut_record, recorded
 from detector.formats.langfuse_output import messages_of, metadata_reasons, output_of, reasons_of
 from detector.formats.nesting import nested, objects
 from detector.formats.openai import error_columns, is_body, records_of_body
@@ -149,8 +149,9 @@ def _records(observation: Mapping[str, Any], envelope: Mapping[str, Any], trace:
     base = {name: value for name, value in base.items() if value is not None}
     if isinstance(output, dict) and isinstance(output.get("choices"), dict):
         output = {**output, "choices": objects(output["choices"])}
-    if is_body(output):
-        made = records_of_body(output, base)
+    stream = recorded(output)
+    if stream is not None or is_body(output):
+        made = records_of_body(output if stream is None else stream, base)
     else:
         messages = messages_of(output, observation, failed=bool(failure))
         made = records(base, messages.choices, reasons_of(messages, metadata))

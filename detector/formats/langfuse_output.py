@@ -8,6 +8,7 @@ from typing import Any
 from detector.formats.cut_json import repaired
 from detector.formats.finish_reason import NOTHING, Reason, reasons
 from detector.formats.genai_messages import Messages, output_messages, turn_columns
+from detector.formats.openai import is_body
 from detector.formats.paths import get
 from detector.formats.values import compact, decoded, mapping
 
@@ -30,7 +31,7 @@ def output_of(observation: Mapping[str, Any]) -> tuple[Any, bool]:
     output = decoded(observation.get("output"))
     if isinstance(output, str) and output.lstrip()[:1] in ("{", "["):
         whole = repaired(output)
-        if _are_messages(whole if isinstance(whole, list) else [whole]):
+        if is_body(whole) or _are_messages(whole if isinstance(whole, list) else [whole]):
             return whole, True  # what is no message is the answer's own text, cut or not
     return output, False
 

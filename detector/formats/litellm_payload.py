@@ -12,7 +12,7 @@ from datetime import UTC
 from typing import Any
 
 from detector.formats.cut_json import repaired
-from detector.formats.kept_body import mark_cut_record
+from detector.formats.kept_body import kept_body, mark_cut_record, recorded
 from detector.formats.nesting import objects
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_message import is_redacted
@@ -127,7 +127,8 @@ def answer_records(response: Any, base: Mapping[str, Any]) -> list[Record]:
 def _unshortened(response: Any) -> tuple[Any, bool]:
     """A response that a sink without room turned into the cut text of a Python dict, as far as it goes; True where it was cut."""
     if not isinstance(response, str) or _NO_ROOM not in response[-120:]:
-        return response, False
+        body, cut = kept_body(response) if isinstance(response, str) and response[:1] == "{" else (None, False)
+        return (body, True) if cut else (response, False)
     shortened = response[: response.rindex(_NO_ROOM)]
     body = repr_value(shortened)[0] if shortened.startswith("{'") else repaired(shortened)
     return (body, True) if isinstance(body, dict) else ({"choices": [{"message": {"content": shortened}}]}, True)
@@ -135,6 +136,9 @@ def _unshortened(response: Any) -> tuple[Any, bool]:
 
 def _opened(response: Any) -> Any:
     body = decoded(response)
+    stream = recorded(body)
+    if stream is not None:
+        return stream
     if isinstance(body, str):
         return None if is_redacted(body) or not body.strip() else {"choices": [{"message": {"content": body}}]}
     if not isinstance(body, dict) or not body:

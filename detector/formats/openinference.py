@@ -14,6 +14,7 @@ from detector.formats.cut_json import repaired
 from detector.formats.finish_reason import reason, reasons
 from detector.formats.genai_columns import call_columns, records
 from detector.formats.genai_messages import Messages, entries, mark_cut, turn_columns
+from detector.formats.kept_body import kept_body, recorded
 from detector.formats.langfuse_output import generations_of
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_request import request_columns
@@ -60,10 +61,10 @@ def _records(call: Telemetry, envelope: Mapping[str, Any]) -> list[Record]:
     output = decoded(call.first("output_value"))
     cut = False
     if isinstance(output, str) and output.lstrip()[:1] == "{":
-        whole = repaired(output)
-        if is_body(whole):
-            output, cut = whole, True
-    of_body = records_of_body(output, base) if is_body(output) else []
+        whole, cut = kept_body(output)
+        output = whole if cut else output
+    stream = recorded(output)
+    of_body = records_of_body(output if stream is None else stream, base) if stream is not None or is_body(output) else []
     if cut and of_body:
         _mark(of_body[-1])
     messages = _messages(call)

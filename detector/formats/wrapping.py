@@ -28,6 +28,7 @@ _LINE_START = re.compile(  # what a line begins with, as against the rest of one
     r"\s*(?:[{<\x1b]|\[[\[{\"\d\]]|\[\w+/|\(\w+(?:[ :]|_\d)|\d{4}-\d\d-\d\d|[IWEF]\d{4} |(?:TRACE|DEBUG|INFO|WARN(?:ING)?|ERROR|CRITICAL|FATAL)\b|data:|event:)"
 )
 _MOST_KEYS = 60  # looked into, of an object that nobody recognises
+_ATTRIBUTES = frozenset(("attributes", "labels", "numeric_labels"))
 _CARRIERS = ("message", "log", "msg", "line", "text", "body", "event", "payload", "raw", "data", "record", "content", "json")
 
 
@@ -155,7 +156,8 @@ class Peeler:
         for candidate in carried.inner:
             inner = candidate if isinstance(candidate, dict) else decoded(candidate)
             if isinstance(inner, (dict, list)) and inner:
-                return inner
+                own = not _ATTRIBUTES.isdisjoint(body) and not self._leads_somewhere(inner) and self._recognised(body)
+                return body if own else inner  # a log record whose attributes say what the object is
         line = carried.inner[0] if carried.inner else None
         if self._recognised(body) and not (isinstance(line, str) and self._leads_somewhere(line)):
             return body
