@@ -47,7 +47,7 @@ def span_messages(call: Telemetry) -> Messages | None:
     kept = decoded(call.attributes.get("response_data"))  # Logfire's integrations
     if isinstance(kept, dict) and (isinstance(kept.get("message"), dict) or isinstance(kept.get("combined_chunk_content"), str)):
         return Messages([turn_columns(kept.get("message") or {"content": kept["combined_chunk_content"]})], [kept.get("finish_reason")])
-    for name in ("gen_ai_completion", "gen_ai_response_text", "gen_ai_response_content"):
+    for name in ("gen_ai_completion", "gen_ai_response_text", "gen_ai_response_content", "output"):
         raw = call.attributes.get(name)
         value = decoded(raw)
         turns = value if isinstance(value, list) else [value]

@@ -38,9 +38,9 @@ def is_answer_call(call_type: Any) -> bool:
 
 
 def request_id(value: Any) -> str | None:
-    """The API's id without the mark of a cache hit."""
+    """The API's id without the mark of a cache hit; the word None stands in rows of providers without ids."""
     found = text(value)
-    return _CACHE_ID.sub("", found) if found else None
+    return _CACHE_ID.sub("", found) if found and found != "None" else None
 
 
 def is_cache_hit(payload: Mapping[str, Any]) -> bool | None:
