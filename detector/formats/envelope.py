@@ -11,6 +11,7 @@ from typing import Any
 from detector.formats.base import Document, Format, Json, Rejected
 from detector.formats.gateway_values import header
 from detector.formats.kept_body import kept_body, mark_cut_record
+from detector.formats.log_lines import asks_for_other
 from detector.formats.openai import error_columns, is_body, records_of_body
 from detector.formats.openai_request import request_columns
 from detector.formats.openai_stream import is_sse
@@ -159,6 +160,8 @@ def read_envelope(document: Document) -> list[Record]:
     events = body.get("sse")
     if isinstance(events, str) and events and not _has_choices(response):
         response = events  # the merged object is a client's reading of it; where that is empty, the stream itself says what came
+    if asks_for_other((base.get("endpoint") or "").partition("?")[0]) and not _has_choices(decoded(response)):
+        return []
     inner = response.get("body") if isinstance(response, dict) and "choices" not in response else response
     kept, cut = kept_body(inner) if isinstance(inner, str) and inner.lstrip()[:1] == "{" else (None, False)
     records = records_of_body(kept if cut else response, base)

@@ -8,7 +8,7 @@ from detector.formats.cut_json import repaired
 from detector.formats.genai_messages import mark_cut
 from detector.formats.openai import is_body
 from detector.formats.openai_stream import events, is_chunk, is_sse
-from detector.formats.packed_body import unpacked
+from detector.formats.packed_body import PRINTED, is_whole, unpacked
 from detector.formats.values import decoded
 from detector.record import Record
 
@@ -18,6 +18,8 @@ _STATES = ("content_state", "reasoning_state", "tool_calls")
 def kept_body(value: Any) -> tuple[Any, bool]:
     """The response body, and whether it was cut; None for what is no body of these APIs (an error page)."""
     body = unpacked(decoded(value))
+    if isinstance(value, str) and value.startswith(PRINTED) and is_body(body):
+        return body, not is_whole(value)
     if isinstance(body, str):
         if is_sse(body):
             return body, False

@@ -17,7 +17,7 @@ from detector.formats.nesting import objects
 from detector.formats.openai import is_body, records_of_body
 from detector.formats.openai_message import is_redacted
 from detector.formats.openai_request import request_columns
-from detector.formats.repr_values import value as repr_value
+from detector.formats.packed_body import PRINTED, unpacked
 from detector.formats.values import count, decoded, flag, instant, mapping, text
 from detector.record import Record
 
@@ -127,10 +127,10 @@ def answer_records(response: Any, base: Mapping[str, Any]) -> list[Record]:
 def _unshortened(response: Any) -> tuple[Any, bool]:
     """A response that a sink without room turned into the cut text of a Python dict, as far as it goes; True where it was cut."""
     if not isinstance(response, str) or _NO_ROOM not in response[-120:]:
-        body, cut = kept_body(response) if isinstance(response, str) and response[:1] == "{" else (None, False)
-        return (body, True) if cut else (response, False)
+        body, cut = kept_body(response) if isinstance(response, str) and response.startswith(("{", *PRINTED)) else (None, False)
+        return (response, False) if body is None else (body, cut)
     shortened = response[: response.rindex(_NO_ROOM)]
-    body = repr_value(shortened)[0] if shortened.startswith("{'") else repaired(shortened)
+    body = unpacked(shortened) if shortened.startswith(PRINTED) else repaired(shortened)
     return (body, True) if isinstance(body, dict) else ({"choices": [{"message": {"content": shortened}}]}, True)
 
 
