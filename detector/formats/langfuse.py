@@ -54,7 +54,9 @@ def _is_observation(body: Any) -> bool:
 def _is_ingested(body: Mapping[str, Any]) -> bool:
     """A raw event as SDKs send it and as the event store keeps it: what it creates or updates stands in `body`."""
     kind = body.get("type")
-    return isinstance(kind, str) and kind.endswith(_EVENTS) and "timestamp" in body and (isinstance(body.get("body"), dict) or "body.id" in body)
+    if not isinstance(kind, str) or not kind.endswith(_EVENTS) or kind.partition("-")[0] not in (*_EVENT_KINDS, "trace", "score"):
+        return False
+    return "timestamp" in body and (isinstance(body.get("body"), dict) or "body.id" in body)
 
 
 def _ingested(body: Mapping[str, Any]) -> Mapping[str, Any]:
