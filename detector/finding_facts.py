@@ -19,6 +19,7 @@ from detector.window import MINUTE, Window
 
 CHRONIC_RATIO = 2.0  # a level below twice its own past is not news; chosen so that the spike rules (ratio >= 2) never call theirs chronic
 CHRONIC_EVENTS = 3  # fewer flagged requests before the window say too little to call a level chronic (evidence gate of statistics, section 1)
+LONGEST_BY_MINUTE = 720  # minutes; scheduled runs judge an hour, and six after an outage
 TREND_WINDOW, TREND_ALL = 8, 24  # bars of the small chart in messages: a third is the window, the rest what came before it
 
 
@@ -56,6 +57,7 @@ def finding_of(scored: Scored, series: int, totals: Panel, ledger: Ledger, windo
         peak=_peak(ledger, rule, series, peak_start, int(scored.ends[fired[-1]]), counts),
         chronic=chronic,
         trend=_trend(ledger, rule, series, start, end),
+        hits=_hits(ledger, rule, series, start, end),
         subtypes=dict(sorted(evidence.subtypes.items(), key=lambda item: (-item[1], item[0]))),
         also=dict(sorted(evidence.also.items(), key=lambda item: (-item[1], item[0]))),
         slices=stand_out(ledger, rule.signal, rule.group_by, labels, window, rule.subtypes),
@@ -98,6 +100,14 @@ def _trend(ledger: Ledger, rule: Rule, series: int, start: int, end: int) -> tup
     step = max(1, -(-(end - start) // TREND_WINDOW))
     panel = ledger.panel(rule.signal, rule.group_by, end - TREND_ALL * step, end, step, rule.subtypes)
     return tuple(zip(panel.flagged[series].tolist(), panel.requests[series].tolist(), strict=True))
+
+
+def _hits(ledger: Ledger, rule: Rule, series: int, start: int, end: int) -> tuple[tuple[int, int], ...]:
+    """Minutes of the window with flagged requests, for totals over many runs."""
+    if end - start > LONGEST_BY_MINUTE:
+        return ()
+    flagged = ledger.panel(rule.signal, rule.group_by, start, end, 1, rule.subtypes).flagged[series]
+    return tuple((start + minute, int(flagged[minute])) for minute in np.flatnonzero(flagged).tolist())
 
 
 def _evidence(ledger: Ledger, rule: Rule, labels: Mapping[str, str | None], window: Window) -> Evidence:

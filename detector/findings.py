@@ -63,6 +63,7 @@ class Finding:
     peak: Counted | None = None
     chronic: bool = False
     trend: tuple[tuple[int, int], ...] = ()
+    hits: tuple[tuple[int, int], ...] = ()  # (minute since 1970 UTC, flagged requests in it) of the window; empty where it is too long for that
     subtypes: dict[str, int] = field(default_factory=dict)
     also: dict[str, int] = field(default_factory=dict)
     slices: tuple[Slice, ...] = ()

@@ -39,8 +39,11 @@ class Incident:
 
     `id` never changes and holds no numbers or text of a log beyond a hash. `findings` are the latest of each rule and series. `since`: when its first
     rule began to fire; `fired_at`: when it went from pending to firing; `active_at`: last evaluation at which a rule fired; `clean_from`: since when its rules
-    are clean (None: not clean, or not known to be). `blind_since`: since when it can't be looked at. `peak_flagged`: most flagged requests in one window.
-    `opened` counts how often it began to fire.
+    rules are clean (None: not clean, or not known to be). `blind_since`: since when it can't be looked at. `peak_flagged`: most flagged requests in one window.
+    `opened` counts how often it began to fire, `eased` how often a part of it ended while the rest went on.
+
+    By rule: `clean`, since when it is clean; `hidden`, since when and why it could not be looked at; `totals`, its flagged requests since the incident was
+    opened, and up to which instant they are counted. `begun`: by rule and series, since when it fires without a break, for rules with a `for`.
     """
 
     id: str
@@ -69,10 +72,20 @@ class Incident:
     closed_by: str | None = None
     answers: tuple[str, ...] = ()  # what people said at receivers and stands there still
     untold: str = ""  # what a command changed since the last run
+    eased: int = 0
+    clean: dict[str, float] = field(default_factory=dict)
+    hidden: dict[str, tuple[float, str]] = field(default_factory=dict)
+    totals: dict[str, tuple[int, float]] = field(default_factory=dict)
+    begun: dict[str, float] = field(default_factory=dict)
 
     @property
     def open(self) -> bool:
         return self.state != "resolved"
+
+    @property
+    def total_flagged(self) -> int:
+        """Flagged requests since it was opened, by the rule that counts most of them."""
+        return max([self.peak_flagged, *(total for total, _ in self.totals.values())])
 
     @property
     def title(self) -> str:

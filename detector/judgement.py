@@ -47,11 +47,17 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5,
             scored = score_in_time(deadline, rule, ledger, start, end, every)
         except TimeoutError:
             why = f"it took longer than {deadline:g} s; the other rules were judged"
-            could_not.append(CouldNot(f"rule {rule.id}", why, "judge a shorter window, group by fewer labels, or raise schedule.deadline"))
+            remedy = "judge a shorter window, group by fewer labels, or raise schedule.deadline"
+            could_not.append(CouldNot(f"rule {rule.id}", why, remedy, rules=(rule.id,)))
             continue
         except Exception as error:  # one broken rule or statistic must not silence the others; it is told as "could not look"
             could_not.append(
-                CouldNot(f"rule {rule.id}", f"it could not be evaluated ({type(error).__name__})", "run `detector rules test`; if that passes, report it")
+                CouldNot(
+                    f"rule {rule.id}",
+                    f"it could not be evaluated ({type(error).__name__})",
+                    "run `detector rules test`; if that passes, report it",
+                    rules=(rule.id,),
+                )
             )
             continue
         totals = ledger.panel(rule.signal, rule.group_by, start, end, max(1, end - start), rule.subtypes)
@@ -85,7 +91,16 @@ def _bounded(ledger: Ledger, group_by: tuple[str, ...], rules: Sequence[Rule], s
     hits = sum(flagged[key] for key in left_out)
     told = f"{len(left_out):,} of {len(ranked):,} series by {', '.join(group_by)}, with {sum(requests[key] for key in left_out):,} requests in the window"
     why = f"too many to judge one by one: those with most flagged requests, then most requests, were; {hits:,} flagged requests are among the rest"
-    could_not.append(CouldNot(told, why, "group by fewer labels (group_by), or give the log a steadier deployment name", blocking=hits > 0))
+    could_not.append(
+        CouldNot(
+            told,
+            why,
+            "group by fewer labels (group_by), or give the log a steadier deployment name",
+            blocking=hits > 0,
+            rules=tuple(rule.id for rule in rules if rule.group_by == group_by),
+            series=tuple(dict(zip(group_by, key, strict=True)) for key in left_out),
+        )
+    )
     return ledger.only(group_by, set(ranked[:MOST_SERIES]))
 
 
@@ -102,7 +117,13 @@ def _unjudged(scored: Scored, blind: npt.NDArray[np.bool_]) -> CouldNot:
     reason = scored.reasons[int(np.bincount(codes).argmax())] or "too little to judge"
     names = ", ".join(_name(labels) for labels, unseen in zip(scored.labels, blind, strict=True) if unseen)
     which = f"{int(blind.sum())} of {len(blind)} series" if len(names) > 100 else names
-    return CouldNot(f"rule {scored.rule.id} for {which}", reason, "give it a longer log; or lower min_requests in the rule if so few requests are normal here")
+    return CouldNot(
+        f"rule {scored.rule.id} for {which}",
+        reason,
+        "give it a longer log; or lower min_requests in the rule if so few requests are normal here",
+        rules=(scored.rule.id,),
+        series=tuple(labels for labels, unseen in zip(scored.labels, blind, strict=True) if unseen),
+    )
 
 
 def _name(labels: Mapping[str, str | None]) -> str:

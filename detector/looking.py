@@ -17,8 +17,6 @@ from detector.storage.store import Store
 from detector.window import MINUTE, Window
 from detector.worker import Group
 
-PARTIAL = ("rule ", "signal ")  # how entries of `could_not` begin that blind some rules only: the log itself was read
-
 
 @dataclass
 class Looking:
@@ -46,7 +44,7 @@ class Looking:
             lambda: self.report(group), group.rules, self.store, self.audience, self.clock, one_shot=self.one_shot, wait=self.wait, elsewhere=elsewhere
         )
         window = run.report.window
-        again = any(entry.blocking and not entry.lasting and not entry.what.startswith(PARTIAL) for entry in run.report.could_not)
+        again = any(entry.is_whole and not entry.lasting for entry in run.report.could_not)
         if not run.skipped and window is not None and not again:
             # only now: had we died before the incidents were kept, the next run would have to look as far back as this one
             self.store.keep_fact(f"looked.{group.name}", window.end)

@@ -67,11 +67,15 @@ def could_not_look(seen: Observation, rules: Sequence[Rule], *, why_empty_is_tol
         documents = "1 document was" if tally.documents == 1 else f"{tally.documents:,} documents were"
         read = f"{documents} read, none is an answer" if tally.documents else empty
         entries.append(CouldNot("the log", read, "point --source at a request log; `detector formats detect PATH` tells what a file is"))
+    slight = sum(tally.unreadable.values()) < LISTED_SHARE * tally.documents
     for reason, count in sorted(tally.unreadable.items()):
         places = ", ".join(tally.places.get(reason, []))
         entries.append(
             CouldNot(
-                several(count, "unreadable line"), f"{reason} ({places})", f"mend or remove them; where they are of no log, {ONLY_LOGS}; the rest was read"
+                several(count, "unreadable line"),
+                f"{reason} ({places})",
+                f"mend or remove them; where they are of no log, {ONLY_LOGS}; the rest was read",
+                slight=slight,
             )
         )
     for name in sorted({rule.signal for rule in rules}):
@@ -83,6 +87,7 @@ def could_not_look(seen: Observation, rules: Sequence[Rule], *, why_empty_is_tol
                     f"signal {name}",
                     f"no request in this log shows it: it needs {needs}",
                     f"log {needs}, or map it in detector.yml; rules on it are off for this log",
+                    signals=(name,),
                 )
             )
     entries += _hidden(seen, rules)
@@ -103,6 +108,7 @@ def _hidden(seen: Observation, rules: Sequence[Rule]) -> list[CouldNot]:
             "they were answered, but the log does not hold what these signals need (text, finish reason or token counts)",
             "log it for all requests; those that show it were judged",
             blocking=count >= BLOCKING_SHARE * total,
+            signals=tuple(names),
         )
         for count, names in sorted(groups.items(), reverse=True)
     ]

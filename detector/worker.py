@@ -147,7 +147,7 @@ class Worker:
             self.log(line)
         if run.skipped:  # another worker looks
             return
-        blocking = [entry for entry in run.report.could_not if entry.blocking]
+        blocking = [entry for entry in run.report.could_not if entry.blocking and not entry.slight]
         if blocking:
             more = f" (and {len(blocking) - 1} more)" if len(blocking) > 1 else ""
             self._blind(group, started, blocking[0].what, f"{blocking[0].why}{more}")

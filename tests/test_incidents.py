@@ -8,6 +8,7 @@ from dataclasses import replace
 from detector.findings import Counted, Finding
 from detector.incident_reducer import advance
 from detector.incidents import Advanced, Change, Incident, Policy
+from detector.notify.decision import change_key
 from detector.report import Report
 from detector.rules import Rule, load_rules
 from detector.sources.base import CouldNot, Tally
@@ -126,10 +127,32 @@ def test_a_rule_that_broke_holds_only_its_own_incidents() -> None:
     """Another rule's trouble is not this incident's."""
     at = T0 + 40 * MINUTE
     opened = advance((), report(T0, finding(T0)), [rule("think_tag_leak"), rule("garbled_text_spike")], T0).incidents
-    broken = replace(report(at), could_not=(CouldNot("rule garbled_text_spike", "it could not be evaluated", "…", blocking=False),))
+    broken = replace(report(at), could_not=(CouldNot("rule garbled_text_spike", "it failed", "…", rules=("garbled_text_spike",)),))
     assert [change.kind for change in advance(opened, broken, list(RULES.values()), at + 12 * 3600).changes] == ["resolved"]
-    mine = replace(report(at), could_not=(CouldNot("rule think_tag_leak for chat / m", "no requests in the window", "…", blocking=False),))
+    longer = replace(report(at), could_not=(CouldNot("rule think_tag_leak_level", "it failed", "…", rules=("think_tag_leak_level",)),))
+    assert [change.kind for change in advance(opened, longer, list(RULES.values()), at + 12 * 3600).changes] == ["resolved"]
+    mine = replace(report(at), could_not=(CouldNot("rule think_tag_leak", "it failed", "…", blocking=False, rules=("think_tag_leak",)),))
     assert [change.kind for change in advance(opened, mine, list(RULES.values()), at + 12 * 3600).changes] == ["blind"]
+    signal = replace(report(at), could_not=(CouldNot("signal think_leak", "no record shows it", "…", signals=("think_leak",)),))
+    assert [change.kind for change in advance(opened, signal, list(RULES.values()), at + 12 * 3600).changes] == ["blind"]
+
+
+def test_a_series_that_could_not_be_judged_holds_only_its_own_incidents() -> None:
+    """A deployment with ten requests a day never has enough of them: it must not hold the incidents of the busy one for ever."""
+    at = T0 + 12 * 3600
+    opened = advance((), report(T0, finding(T0)), [rule("think_tag_leak")], T0).incidents
+    for deployment, kind in (("tiny", "resolved"), ("chat", "blind")):
+        gap = CouldNot("rule think_tag_leak for …", "few requests", "…", False, rules=("think_tag_leak",), series=({"deployment": deployment, "model": "m"},))
+        assert [change.kind for change in advance(opened, replace(report(at), could_not=(gap,)), [rule("think_tag_leak")], at).changes] == [kind]
+
+
+def test_a_trifle_that_could_not_be_read_holds_nothing() -> None:
+    """One broken line among thousands stays in the log for good."""
+    at = T0 + 12 * 3600
+    opened = advance((), report(T0, finding(T0)), [rule("think_tag_leak")], T0).incidents
+    for slight, kind in ((True, "resolved"), (False, "blind")):
+        broken = replace(report(at), could_not=(CouldNot("1 unreadable line", "broken JSON", "…", slight=slight),))
+        assert [change.kind for change in advance(opened, broken, [rule("think_tag_leak")], at).changes] == [kind]
 
 
 def test_many_rules_and_pods_of_one_incident_fold() -> None:
@@ -231,3 +254,130 @@ def test_a_run_of_other_rules_ends_nothing() -> None:
     later = T0 + 24 * 3600
     assert advance(opened, report(later), rules, later, elsewhere=frozenset({"think_tag_leak"})).changes == ()
     assert [change.kind for change in advance(opened, report(later), rules, later).changes] == ["resolved"]  # its rule is gone for good
+
+
+def groups(steps: list[tuple[float, str, tuple[Finding, ...], str]], ours: dict[str, Rule]) -> list[tuple[float, str]]:
+    """Runs of groups of one rule each: (minute, rule, findings, why it was blind)."""
+    incidents: tuple[Incident, ...] = ()
+    out = []
+    for minute, name, findings, why in steps:
+        at = T0 + minute * MINUTE
+        done = advance(incidents, report(at, *findings, blind=why), [ours[name]], at, elsewhere=frozenset(ours) - {name})
+        incidents = done.incidents
+        out += [(minute, change.kind) for change in done.changes if change.kind != "updated"]
+    return out
+
+
+SPIKE, LEAK, LEVEL = "finish_reason_length_spike", "think_tag_leak", "think_tag_leak_level"
+
+
+def test_an_incident_of_two_groups_ends_when_both_have_seen_it_clean() -> None:
+    """One group's clean look is no end while the other one's source is down, or has not looked yet."""
+    ours = {LEVEL: rule(LEVEL), LEAK: rule(LEAK)}
+    begin: list[tuple[float, str, tuple[Finding, ...], str]] = [(0, name, firing(0, identifier=name), "") for name in ours]
+    told = [(0, "fired"), (0, "grew")]
+    # seen by both, one after the other
+    steps = [*begin, *((m, name, (), "") for m in range(5, 65, 5) for name in ours)]
+    assert groups(steps, ours) == [*told, (30, "resolved")]
+    # the other one is blind
+    blind = [*begin, *((m, name, (), "down" if name == LEAK else "") for m in range(5, 605, 5) for name in ours)]
+    assert groups(blind, ours) == [*told, (5, "blind")]
+    # the other one looks once a day
+    seldom = [*begin, *((m, LEVEL, (), "") for m in range(5, 24 * 60, 5)), (24 * 60, LEAK, (), "")]
+    assert groups(seldom, ours) == [*told, (24 * 60, "resolved")]
+
+
+def test_a_pending_incident_is_not_dropped_by_a_group_that_does_not_judge_it() -> None:
+    """`for` is half an hour; the other group's clean looks do not break it."""
+    ours = {LEVEL: rule(LEVEL, hold=30), LEAK: rule(LEAK, hold=30)}
+    steps = [(0.0, name, firing(0, identifier=name), "") for name in ours]
+    steps += [(m, name, firing(m) if name == LEAK else (), "") for m in range(5, 35, 5) for name in ours]
+    assert groups(steps, ours) == [(30, "fired")]
+
+
+def test_a_rule_joins_only_after_its_for() -> None:
+    """A critical rule that asks for ten minutes escalates nothing at its first alarm, nor when it was broken off in between."""
+    rules = [rule(LEAK), rule(LEVEL, hold=10)]
+
+    def step(minute: float, *, critical: bool) -> tuple[float, tuple[Finding, ...], str]:
+        return minute, (*firing(minute), *(firing(minute, identifier=LEVEL, severity="critical") if critical else ())), ""
+
+    played = play([step(0, critical=False), *(step(m, critical=True) for m in (5, 10, 15))], rules)
+    assert kinds(played) == [(0, "fired"), (15, "escalated")]
+    broken = play([step(0, critical=False), step(5, critical=True), step(10, critical=False), step(15, critical=True), step(20, critical=True)], rules)
+    assert kinds(broken) == [(0, "fired")]
+    assert {incident.severity for _, _, incidents in broken for incident in incidents} == {"warning"}
+
+
+def test_what_fired_for_less_than_its_for_and_is_over_is_nothing() -> None:
+    """It stands in the window of the next runs; it opens nothing, and keeps nothing pending."""
+    blip = finding(T0, LEVEL, since=T0)
+    (_, changes, incidents), *_ = play([(20, (blip,), "")], [rule(LEVEL, hold=10)])
+    assert (changes, incidents) == ([], ())
+
+
+def test_a_part_that_ended_leaves_the_incident() -> None:
+    """Pods that are well again, a rule that is clean again: figures and severity are those of what goes on. Worse again, it is told again."""
+    rules = [rule(LEAK), rule(LEVEL)]
+
+    def step(minute: float, *, critical: bool) -> tuple[float, tuple[Finding, ...], str]:
+        worse = firing(minute, identifier=LEVEL, severity="critical", flagged=400) if critical else ()
+        return minute, (*firing(minute, pod="p2"), *(firing(minute, pod="p1", flagged=300) if minute == 0 else ()), *worse), ""
+
+    played = play([step(0, critical=True), *(step(m, critical=False) for m in range(5, 65, 5)), step(65, critical=True)], rules)
+    assert kinds(played) == [(0, "fired"), (65, "escalated")]
+    (before,), (after,) = played[-2][2], played[-1][2]
+    assert [(one.labels["pod"], one.counts.flagged) for one in before.findings] == [("p2", 5)]
+    assert (before.severity, before.rules, before.peak_flagged) == ("warning", (LEAK,), 400)
+    assert (after.severity, after.rules) == ("critical", (LEAK, LEVEL))
+    assert "severity fell to warning" in [what for _, what in after.history]
+
+
+def test_no_reminder_once_the_critical_part_is_over() -> None:
+    """"Critical for 8 h" must be true."""
+    rules = [rule(LEAK), rule(LEVEL)]
+    first = (*firing(0), *firing(0, identifier=LEVEL, severity="critical"))
+    assert kinds(play([(0, first, ""), *((m, firing(m), "") for m in range(30, 600, 30))], rules)) == [(0, "fired")]
+
+
+def test_escalating_twice_are_two_decisions() -> None:
+    """The outbox must not take the second for the first."""
+    rules = [rule(LEAK), rule(LEVEL)]
+    both = [(m, (*firing(m), *(firing(m, identifier=LEVEL, severity="critical") if m in (5, 65) else ())), "") for m in range(0, 70, 5)]
+    keys = [change_key(change, T0) for _, changes, _ in play(both, rules) for change in changes if change.kind == "escalated"]
+    assert len(keys) == 2
+    assert len(set(keys)) == 2
+
+
+def test_what_can_be_looked_at_again_is_shown_though_nothing_is_told() -> None:
+    """The grey parent gets its colour back when the first look is clean: an edit, which wakes nobody."""
+    played = play([(0, firing(0), ""), (5, (), "down"), (10, (), "")], [rule(LEAK)])
+    assert [change.kind for change in played[-1][1]] == ["updated"]
+    assert [incident.blind_since for incident in played[-1][2]] == [None]
+
+
+def test_totals_count_each_minute_once() -> None:
+    """Windows overlap; pods of one rule share no request; two rules may count the same ones."""
+    minute = int(T0 // MINUTE)
+
+    def seen(at: int) -> tuple[Finding, ...]:
+        hits = tuple((minute + back, 2) for back in range(at - 15, at) if back >= 0)
+        return tuple(replace(one, hits=hits) for pod in ("p1", "p2") for one in firing(at, pod=pod)) + tuple(
+            replace(one, hits=hits) for one in firing(at, identifier=SPIKE)
+        )
+
+    played = play([(m, seen(m), "") for m in (5, 10, 15, 20, 40)], [rule(LEAK), rule(SPIKE)])
+    (incident,) = played[-1][2]
+    assert incident.total_flagged == 2 * 2 * (20 + 15)
+    assert all(one.hits == () for one in incident.findings)
+
+
+def test_whoever_took_a_part_has_taken_the_whole() -> None:
+    """Two incidents turn out to be one: that a person took the second is kept."""
+    rules = [rule(LEAK), rule("garbled_text_spike")]
+    apart = (*firing(0), *firing(0, identifier="garbled_text_spike", incident="b"))
+    opened = advance((), report(T0, *apart), rules, T0).incidents
+    taken = [replace(one, acked_by="kim") if "garbage" in one.signals else one for one in opened]
+    at = T0 + 5 * MINUTE
+    done = advance(taken, report(at, *firing(5), *firing(5, identifier="garbled_text_spike")), rules, at)
+    assert [one.acked_by for one in done.incidents if one.open] == ["kim"]

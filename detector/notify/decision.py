@@ -131,9 +131,9 @@ def change_key(change: Change, now: float) -> str:
     incident = change.incident
     what: tuple[object, ...]
     if change.kind == "escalated":
-        what = (incident.severity,)
+        what = (incident.severity, incident.eased) if incident.eased else (incident.severity,)
     elif change.kind == "grew":
-        what = incident.rules
+        what = (*incident.rules, incident.eased) if incident.eased else incident.rules
     elif change.kind in ("updated", "reminder", "blind", "seen_again"):
         what = (f"{now:.0f}",)
     else:

@@ -6,7 +6,7 @@ Sources are the only stage (with notify) that does I/O. A source never raises fo
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -22,6 +22,9 @@ class CouldNot:
     Args:
         blocking: it makes the exit code 2 when nothing fires.
         lasting: reading again shows no more, so what was read counts as read.
+        rules, signals: ids of the rules, or names of the signals, that are concerned; both empty: everything is.
+        series: labels of the series that are concerned; empty: all are.
+        slight: too small a part of the log to hide an incident.
     """
 
     what: str
@@ -29,6 +32,15 @@ class CouldNot:
     remedy: str
     blocking: bool = True
     lasting: bool = False
+    rules: tuple[str, ...] = ()
+    signals: tuple[str, ...] = ()
+    series: tuple[Mapping[str, str | None], ...] = field(default=(), compare=False)
+    slight: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """The log itself could not be looked at, in a part that matters; not only some rules, signals or series."""
+        return self.blocking and not (self.rules or self.signals or self.series or self.slight)
 
 
 @dataclass
