@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from detector.errors import NotifyError, StoreError
 from detector.incident_reducer import advance
 from detector.incidents import Change, Incident, Kind, Policy
-from detector.notify.base import TELLING, Heard, Link, Listener, Receiver, Route
+from detector.notify.base import TELLING, Heard, Link, Listener, Receiver, Remarking, Repeating, Route
 from detector.notify.decision import decide
 from detector.notify.delivery import Delivered, deliver
 from detector.report import Report
@@ -25,6 +25,7 @@ from detector.storage.store import Store
 SNOOZE_SECONDS = 4 * 3600  # a reaction names no time: half a shift
 FORGET_EVERY = 3600.0  # seconds; retention is counted in days
 COMMAND_WAIT = 120.0  # seconds that a command waits for a run to end
+ENDED_AGAIN = 900.0  # seconds that an end is told again where alerts are (Prometheus' resolvedRetention): a server that was restarted forgot it
 UNDELIVERED = 3  # exit code: a message could not be delivered; it is kept for the next run
 
 
@@ -99,6 +100,8 @@ def run_once(
         advanced = advance(told, report, rules, now, policy or audience.policy, elsewhere)
         changes = merged_changes(replies, advanced.changes)
         open_ones = [incident for incident in advanced.incidents if incident.open]
+        ended = [incident for incident in advanced.incidents if incident.resolved_at is not None and 0 <= now - incident.resolved_at <= ENDED_AGAIN]
+        _pace(store, audience.receivers, clock(), told=one_shot)
         decisions = decide(
             changes,
             open_ones,
@@ -110,6 +113,7 @@ def run_once(
             audience.storm,
             audience.excerpts,
             {name: store.told(name) for name in audience.receivers},
+            ended,
         )
         with store.transaction() as connection:  # all of it or nothing: a crash before this line decides again, after it sends
             changed = {incident.id: incident for incident in before}
@@ -123,7 +127,26 @@ def run_once(
         delivered = deliver(store, audience.receivers, clock, ignore_delay=one_shot)
         if audience.retention is not None:
             forget(store, now, audience.retention)
-    return Run(report, advanced.incidents, changes, delivered, remarks=(*audience.remarks, *deaf))
+    return Run(report, advanced.incidents, changes, delivered, remarks=(*audience.remarks, *deaf, *_remarks(audience.receivers)))
+
+
+def _pace(store: Store, receivers: Mapping[str, Receiver], at: float, *, told: bool) -> None:
+    """Tell receivers how far runs are apart, where nothing but the runs themselves shows it."""
+    repeating = [receiver for receiver in receivers.values() if isinstance(receiver, Repeating)]
+    if repeating and told:
+        last = store.fact("ran")
+        for receiver in repeating:
+            receiver.runs_every(max(0.0, at - float(last)) if last is not None else 0.0)
+        store.keep_fact("ran", at)
+
+
+def _remarks(receivers: Mapping[str, Receiver]) -> list[str]:
+    found = []
+    for receiver in receivers.values():
+        if isinstance(receiver, Remarking):
+            found += receiver.remarks
+            receiver.remarks.clear()
+    return found
 
 
 def forget(store: Store, now: float, retention: float) -> None:

@@ -7,7 +7,7 @@ a dead worker: an alert that is no longer re-sent ends by itself (https://promet
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from detector.errors import NotifyError
@@ -19,6 +19,7 @@ from detector.window import iso
 
 LONGEST_VALUE = 200  # characters of a label
 STILL_VALID = 3.0  # intervals between runs until an alert that is not sent again ends
+LONGEST_INTERVAL = 86400.0  # seconds; a pause that is longer is no rhythm
 
 
 @dataclass
@@ -35,6 +36,12 @@ class AlertmanagerReceiver:
     name: str = "alertmanager"
     kinds: frozenset[str] = frozenset(KINDS) - {"storm", "reminder"}  # grouping and reminding are Alertmanager's own business
     silent: frozenset[str] = frozenset()
+    remarks: list[str] = field(default_factory=list)
+    _gap: float = 0.0
+
+    def runs_every(self, seconds: float) -> None:
+        """An alert must not go stale between two runs of a cron job."""
+        self._gap = min(seconds, LONGEST_INTERVAL)
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send the alert; sending it twice is what Alertmanager expects, so doubt needs no look-up."""
@@ -49,8 +56,10 @@ class AlertmanagerReceiver:
                 send_json(self.name, "POST", f"{url.rstrip('/')}/api/v2/alerts", alerts)
             except NotifyError as error:
                 failures.append(error)
-        if len(failures) == len(self.urls):  # peers gossip: one that took it tells the others
+        if len(failures) == len(self.urls):
             raise failures[0]
+        # one peer is enough to notify; peers share no alerts, so one that is away gets them from a later run, when it is back
+        self.remarks += [line for error in failures if (line := f"{error}; another peer took the alert") not in self.remarks]
         return {"labels": labels}
 
     def _labels(self, telling: Telling, before: dict[str, str] | None) -> dict[str, str]:
@@ -63,7 +72,9 @@ class AlertmanagerReceiver:
             "model": incident.findings[0].labels.get("model") or "",
             "source": "llm-response-detector",
         }
-        changing = {"severity": incident.severity, "owner": telling.owner or ""}
+        # under a silence it goes on as it was, so that it does not lapse; what got worse is for afterwards
+        severity = before["severity"] if before and telling.quiet and incident.open else incident.severity
+        changing = {"severity": severity, "owner": telling.owner or ""}
         return {name: plain(value, LONGEST_VALUE) for name, value in {**labels, **changing}.items() if value}
 
     def _alert(self, telling: Telling, labels: dict[str, str]) -> dict[str, Any]:
@@ -73,7 +84,7 @@ class AlertmanagerReceiver:
         if incident.blind_since is not None and incident.open:
             annotations["blind"] = f"could not look since {iso(incident.blind_since)}: {plain(incident.blind_why, 300)}"
         start = min(incident.since, now)
-        end = max(start, min(incident.resolved_at or now, now)) if incident.state == "resolved" else now + STILL_VALID * self.interval
+        end = max(start, min(incident.resolved_at or now, now)) if incident.state == "resolved" else now + STILL_VALID * max(self.interval, self._gap)
         alert: dict[str, Any] = {
             "labels": labels,
             "annotations": {name: value for name, value in annotations.items() if value},

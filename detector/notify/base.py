@@ -92,6 +92,22 @@ class Listener(Protocol):
         ...
 
 
+@runtime_checkable
+class Repeating(Protocol):
+    """A receiver that forgets what it is not told again in time."""
+
+    def runs_every(self, seconds: float) -> None:
+        """The last run was so long ago, where nobody knows the rhythm of runs beforehand (a cron job)."""
+        ...
+
+
+@runtime_checkable
+class Remarking(Protocol):
+    """A receiver that may have something to say which is no failure; `remarks` are lines for stderr, emptied by whoever prints them."""
+
+    remarks: list[str]
+
+
 class Receiver(Protocol):
     """Somewhere that incidents are told.
 

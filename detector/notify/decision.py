@@ -35,6 +35,7 @@ def decide(
     storm: int,
     excerpts: Callable[[Incident], Mapping[str, str]] = lambda incident: {},
     told: Mapping[str, Mapping[str, Told]] | None = None,
+    ended: Sequence[Incident] = (),
 ) -> list[Decision]:
     """Messages for these changes, in their order.
 
@@ -42,6 +43,7 @@ def decide(
         still: open incidents: for receivers that want to hear each run that they go on, and for those that were not told while a silence was in force.
         storm: more new incidents than this for one receiver and channel become one summary.
         told: receiver -> incident -> what it knows of it. None: nothing is made up for.
+        ended: incidents that ended a short while ago, for receivers that want to hear that again.
     """
     found: list[Decision] = []
     open_ones = list(still)
@@ -89,15 +91,15 @@ def decide(
             found.append(Decision(change_key(change, now), receiver.name, telling))
         if "still" in receiver.kinds:
             said = {change.incident.id for change in mine}
-            for incident in open_ones:
-                if (
-                    incident.id not in said
-                    and incident.state == "firing"
-                    and receiver.name in routes(incident).receivers
-                    and not is_quiet(incident, silences, now)
-                ):
-                    telling = Telling("still", "it goes on", now, incident, links(incident), owner=routes(incident).owner)
-                    found.append(Decision(_key("still", now, incident.id), receiver.name, telling))
+            for incident in (*open_ones, *ended):
+                if incident.id in said or incident.state == "pending" or receiver.name not in routes(incident).receivers:
+                    continue
+                quiet = is_quiet(incident, silences, now)
+                if not _knows(known, incident) and (quiet or not incident.open):
+                    continue  # what it knows is not left to lapse under a silence: there, that would be told as its end
+                reason = "it goes on" if incident.open else "it has ended"
+                telling = Telling("still", reason, now, incident, links(incident), owner=routes(incident).owner, quiet=quiet)
+                found.append(Decision(_key("still", now, incident.id), receiver.name, telling))
     return found
 
 

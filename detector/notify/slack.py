@@ -30,6 +30,8 @@ CLOCK_SKEW = 3600.0  # seconds that our clock and Slack's may differ
 MOST_ASKED = 40  # parents whose reactions a run reads, newest first: Slack allows 50 such calls a minute
 PLAIN_LIMIT = 2000  # characters of a message without blocks
 
+BROADCAST = frozenset({"escalated", "reopened"})  # an edit and a reply notify nobody who does not follow the thread; what got worse is shown in the channel too
+
 REACTIONS = {"eyes": "ack", "no_bell": "snooze", "white_check_mark": "resolve", "heavy_check_mark": "resolve"}
 
 
@@ -67,7 +69,7 @@ class SlackReceiver:
         if thread is not None and (thread["channel"] == channel or over):  # whoever was told that it fires is told that it ended, wherever new ones go by now
             if self._edit(telling, thread):
                 if telling.kind != "updated":
-                    self._reply(telling, key, thread, tried_at=tried_at)
+                    self._reply(telling, key, thread, tried_at=tried_at, told=True)
                 return thread
             if telling.quiet and not over:
                 return thread  # a person deleted it, and a silence is in force: it is posted anew after that
@@ -81,7 +83,7 @@ class SlackReceiver:
         reference = found or self._post(channel, parent(telling, self.style), telling, f"{key}.parent", None)
         if telling.kind == "storm":
             return {**reference, "storm": True}
-        self._reply(telling, key, reference, tried_at=tried_at)
+        self._reply(telling, key, reference, tried_at=tried_at, told=False)
         return reference
 
     def heard(self, threads: Mapping[str, dict[str, Any]]) -> dict[str, list[Heard]]:
@@ -116,20 +118,24 @@ class SlackReceiver:
         with contextlib.suppress(NotifyError):
             self._edit(telling, thread, moved(telling, channel, self.style))
 
-    def _reply(self, telling: Telling, key: str, thread: dict[str, Any], *, tried_at: float | None) -> None:
+    def _reply(self, telling: Telling, key: str, thread: dict[str, Any], *, tried_at: float | None, told: bool) -> None:
+        """Add to the thread, once. `told`: its parent stood there before, so nobody is notified of it now."""
         if tried_at is not None and self._find(thread["channel"], key, tried_at, thread["ts"]) is not None:
             return
-        self._post(thread["channel"], reply(telling, self.style), telling, key, thread["ts"])
+        self._post(thread["channel"], reply(telling, self.style), telling, key, thread["ts"], broadcast=told and telling.kind in BROADCAST)
 
     def _in_storm(self, telling: Telling, key: str, thread: dict[str, Any], *, tried_at: float | None) -> dict[str, Any]:
         """An incident that was told in a summary goes on in that summary's thread. If a person deleted the summary, it gets a parent of its own."""
         if telling.kind == "updated" or (tried_at is not None and self._find(thread["channel"], key, tried_at, thread["ts"]) is not None):
             return thread
         found = self._find(thread["channel"], key, tried_at) if tried_at is not None else None
-        reference = found or self._post(thread["channel"], parent(telling, self.style), telling, key, thread["ts"])
+        broadcast = telling.kind in BROADCAST
+        reference = found or self._post(thread["channel"], parent(telling, self.style), telling, key, thread["ts"], broadcast=broadcast)
         return thread if reference.get("in_thread") else reference
 
-    def _post(self, channel: str, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None) -> dict[str, Any]:
+    def _post(
+        self, channel: str, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None, *, broadcast: bool = False
+    ) -> dict[str, Any]:
         """Post one message, paced; returns where it stands. Slack posts a reply to a deleted parent un-threaded, in silence: `in_thread` tells."""
         last = self._last_posts.get(channel)
         if last is not None:
@@ -137,6 +143,8 @@ class SlackReceiver:
             if wait > 0:
                 self.sleep(wait)
         arguments: dict[str, Any] = {"thread_ts": thread_ts} if thread_ts else {}
+        if broadcast:
+            arguments["reply_broadcast"] = True
         try:
             answer = self._shown(
                 "chat_postMessage", message, channel=channel, metadata=_metadata(telling, key), unfurl_links=False, unfurl_media=False, **arguments

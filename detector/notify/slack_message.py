@@ -201,9 +201,10 @@ def _sentence(incident: Incident, telling: Telling, style: Style) -> str:
 def _ended(incident: Incident, at: float, style: Style) -> str:
     """How long it lasted, its peak, and who closed it, if a person did."""
     words = {"duration": duration(incident.active_at - incident.since, style.language), "time": moment(incident.active_at, style)}
-    text = f"{say(style.language, 'resolved_line', **words)} {say(style.language, 'total', flagged=f'{incident.peak_flagged:,}')}"
+    counts = {"total": f"{incident.total_flagged:,}", "flagged": f"{incident.peak_flagged:,}"}
+    text = f"{say(style.language, 'resolved_line', **words)} {say(style.language, 'total', **counts)}"
     if incident.closed_by:
-        text = say(style.language, "closed_early", duration=duration(at - incident.since, style.language))
+        text = f"{say(style.language, 'closed_early', duration=duration(at - incident.since, style.language))} {say(style.language, 'total', **counts)}"
     return f"{text} {say(style.language, 'closed', who=_owner(incident.closed_by))}" if incident.closed_by else text
 
 
@@ -211,6 +212,8 @@ def _state(incident: Incident, style: Style) -> str:
     if not incident.open:
         return say(style.language, "merged_state" if incident.merged_into is not None else "state_resolved")
     word = f"{say(style.language, incident.state)} · {say(style.language, f'{incident.severity}_means')}"
+    if incident.clean_from is not None:
+        word += f"\n{say(style.language, 'clean', time=moment(incident.clean_from, style))}"
     if incident.acked_by:
         word += f"\n{say(style.language, 'acked', who=_owner(incident.acked_by))}"
     if incident.snoozed_until:
