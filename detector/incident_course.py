@@ -68,13 +68,13 @@ def identity(finding: Finding) -> str:
 
 def seen(incident: Incident, group: tuple[Finding, ...], sight: Sight) -> Incident:
     """The incident after this run, of which `group` are the findings. It is resolved when the last of its rules has been clean for long enough."""
-    begun = _begun(incident, group, sight)
     joined = incident.rules if incident.state == "firing" else ()
     lasting = tuple(finding for finding in group if finding.rule in joined or sight.has_lasted(finding, incident))
     fires = incident.state == "firing" or bool(lasting)
     mine = lasting if fires else group
     held = incident.findings if joined or not fires else ()
     rules = tuple(sorted({*(incident.rules if held or not fires else ()), *(finding.rule for finding in mine)}))
+    clean, hidden = _states(incident, rules, mine, sight)
     looked = replace(
         incident,
         state="firing" if fires else "pending",
@@ -84,14 +84,16 @@ def seen(incident: Incident, group: tuple[Finding, ...], sight: Sight) -> Incide
         signals=tuple(sorted({*incident.signals, *(finding.signal for finding in mine)})),
         rules=rules,
         findings=_latest(held, mine, sight),
-        begun=begun,
-        **_states(incident, rules, mine, sight),
-        **_counted(incident, mine),
+        begun=_begun(incident, group, sight),
+        clean=clean,
+        hidden=hidden,
+        totals=_totals(incident, mine),
+        peak_flagged=max([incident.peak_flagged, *(finding.counts.flagged for finding in mine)]),
     )
     here = {finding.rule for finding in mine} | sight.elsewhere  # what fired within the window is told before it ends
     over = {rule for rule, since in looked.clean.items() if rule not in here and sight.now - since >= (sight.clean_seconds(rule) if fires else 0)}
     if over and over >= set(rules):
-        return replace(looked, **_summary(looked), state="resolved", resolved_at=sight.now)
+        return replace(_summed(looked), state="resolved", resolved_at=sight.now)
     return _without(looked, over, incident)
 
 
@@ -121,10 +123,10 @@ def _latest(held: tuple[Finding, ...], mine: tuple[Finding, ...], sight: Sight) 
     return tuple(sorted(latest.values(), key=Finding.rank))
 
 
-def _states(incident: Incident, rules: tuple[str, ...], mine: tuple[Finding, ...], sight: Sight) -> dict[str, dict[str, object]]:
+def _states(incident: Incident, rules: tuple[str, ...], mine: tuple[Finding, ...], sight: Sight) -> tuple[dict[str, float], dict[str, tuple[float, str]]]:
     """Since when each rule is clean, and since when and why it could not be looked at. A rule that fires now has neither."""
-    clean: dict[str, object] = {rule: since for rule, since in incident.clean.items() if rule in rules}
-    hidden: dict[str, object] = {rule: since for rule, since in incident.hidden.items() if rule in rules}
+    clean = {rule: since for rule, since in incident.clean.items() if rule in rules}
+    hidden = {rule: since for rule, since in incident.hidden.items() if rule in rules}
     last = {rule: max(finding.firing[1] for finding in mine if finding.rule == rule) for rule in {finding.rule for finding in mine}}
     for rule in rules:
         if rule in last:
@@ -141,10 +143,10 @@ def _states(incident: Incident, rules: tuple[str, ...], mine: tuple[Finding, ...
             clean[rule] = sight.now  # what passed while nobody could look counts for nothing: the clean time begins now
         else:
             clean.setdefault(rule, max((finding.firing[1] for finding in incident.findings if finding.rule == rule), default=incident.active_at))
-    return {"clean": clean, "hidden": hidden}
+    return clean, hidden
 
 
-def _counted(incident: Incident, mine: tuple[Finding, ...]) -> dict[str, object]:
+def _totals(incident: Incident, mine: tuple[Finding, ...]) -> dict[str, tuple[int, float]]:
     """Flagged requests since it was opened, by rule: of each run only minutes that no earlier one counted. Series of one rule share no request."""
     totals = dict(incident.totals)
     for rule in {finding.rule for finding in mine}:
@@ -154,7 +156,7 @@ def _counted(incident: Incident, mine: tuple[Finding, ...]) -> dict[str, object]
         if not any(finding.hits for finding in own):
             fresh = max(0, sum(finding.counts.flagged for finding in own) - total)
         totals[rule] = (total + fresh, max(until, *(finding.counts.end for finding in own)))
-    return {"totals": totals, "peak_flagged": max([incident.peak_flagged, *(finding.counts.flagged for finding in mine)])}
+    return totals
 
 
 def _without(incident: Incident, over: set[str], before: Incident) -> Incident:
@@ -168,12 +170,12 @@ def _without(incident: Incident, over: set[str], before: Incident) -> Incident:
         )
     severity = max((finding.severity for finding in incident.findings), key=SEVERITIES.index, default=incident.severity)
     fell = bool(before.findings) and SEVERITIES.index(severity) < SEVERITIES.index(before.severity)
-    return replace(incident, severity=severity, eased=incident.eased + bool(over or fell), **_summary(incident))
+    return _summed(replace(incident, severity=severity, eased=incident.eased + bool(over or fell)))
 
 
-def _summary(incident: Incident) -> dict[str, object]:
-    """Since when all of it is clean, or, where nothing of it fires now, since when something can't be looked at."""
+def _summed(incident: Incident) -> Incident:
+    """With since when all of it is clean, or, where nothing of it fires now, since when something can't be looked at."""
     waiting = set(incident.rules) - set(incident.clean) - set(incident.hidden)
     hidden = min(incident.hidden.values(), default=None) if not waiting else None
     clean = max(incident.clean.values(), default=None) if set(incident.clean) >= set(incident.rules) else None
-    return {"clean_from": clean, "blind_since": None if hidden is None else hidden[0], "blind_why": "" if hidden is None else hidden[1]}
+    return replace(incident, clean_from=clean, blind_since=None if hidden is None else hidden[0], blind_why="" if hidden is None else hidden[1])

@@ -8,7 +8,7 @@ from reading the incidents to recording what was sent.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from detector.errors import NotifyError, StoreError
@@ -34,7 +34,7 @@ class Audience:
     """Who is told, and how.
 
     `routes`: where an incident goes; `links`: what belongs under its messages; `policy`: when incidents end; `retention`: seconds that what is over is kept
-    (None: for ever); `remarks`: what stderr should hear at every run.
+    (None: for ever); `remarks`: what stderr should hear at every run; `remarking`: who may have more to say there.
     """
 
     receivers: Mapping[str, Receiver]
@@ -45,6 +45,7 @@ class Audience:
     policy: Policy = field(default_factory=Policy)
     retention: float | None = None
     remarks: tuple[str, ...] = ()
+    remarking: tuple[Remarking, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -127,7 +128,9 @@ def run_once(
         delivered = deliver(store, audience.receivers, clock, ignore_delay=one_shot)
         if audience.retention is not None:
             forget(store, now, audience.retention)
-    return Run(report, advanced.incidents, changes, delivered, remarks=(*audience.remarks, *deaf, *_remarks(audience.receivers)))
+    return Run(
+        report, advanced.incidents, changes, delivered, remarks=(*audience.remarks, *deaf, *_remarks((*audience.receivers.values(), *audience.remarking)))
+    )
 
 
 def _pace(store: Store, receivers: Mapping[str, Receiver], at: float, *, told: bool) -> None:
@@ -140,12 +143,12 @@ def _pace(store: Store, receivers: Mapping[str, Receiver], at: float, *, told: b
         store.keep_fact("ran", at)
 
 
-def _remarks(receivers: Mapping[str, Receiver]) -> list[str]:
+def _remarks(speakers: Iterable[object]) -> list[str]:
     found = []
-    for receiver in receivers.values():
-        if isinstance(receiver, Remarking):
-            found += receiver.remarks
-            receiver.remarks.clear()
+    for speaker in speakers:
+        if isinstance(speaker, Remarking):
+            found += speaker.remarks
+            speaker.remarks.clear()
     return found
 
 

@@ -71,12 +71,19 @@ def test_text_in_an_encoding_that_lacks_our_dashes(encoding: str, log: Path) -> 
 
 def test_incidents_of_it_can_be_kept_and_shown(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "detector.yml").write_text("notify: {file: {path: out.txt}}\n")
+    (tmp_path / "detector.yml").write_text(
+        "notify: {file: {path: out.json, format: json}, docs_url: 'https://docs.example'}\n"
+        "kibana: {url: 'http://127.0.0.1:9', data_view: llm}\n"
+        "grafana: {url: 'https://grafana.example', panels: {finish_reason: {dashboard: uid, panel: 4}}}\n"
+    )
     assert main(["check", "--all", "--source", str(log), "--notify"]) == 1
     capsys.readouterr()
     assert main(["incidents", "list"]) == 0
     out = capsys.readouterr().out
     assert {character for character in out if unicodedata.category(character) in UNSAFE} <= {"\n"}
+    told = [json.loads(line) for line in (tmp_path / "out.json").read_text().splitlines()]
+    links = [link for message in told for link in message["links"] if message["kind"] == "fired"]
+    assert {link["kind"] for link in links} == ({"kibana", "grafana", "rule"} if links else set())
     assert main(["incidents", "list", "--format", "json"]) == 0
     for entry in json.loads(capsys.readouterr().out)[:5]:
         assert main(["incidents", "show", entry["id"]]) == 0

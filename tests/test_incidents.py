@@ -334,7 +334,7 @@ def test_a_part_that_ended_leaves_the_incident() -> None:
 
 
 def test_no_reminder_once_the_critical_part_is_over() -> None:
-    """"Critical for 8 h" must be true."""
+    """ "Critical for 8 h" must be true."""
     rules = [rule(LEAK), rule(LEVEL)]
     first = (*firing(0), *firing(0, identifier=LEVEL, severity="critical"))
     assert kinds(play([(0, first, ""), *((m, firing(m), "") for m in range(30, 600, 30))], rules)) == [(0, "fired")]

@@ -101,6 +101,25 @@ def test_an_escalation_under_a_silence_is_made_up_for(desk: Desk) -> None:
     assert len(desk.slack.replies(desk.parent())) == 2
 
 
+def test_what_got_worse_is_shown_in_the_channel_too(desk: Desk) -> None:
+    """An edit and a reply notify nobody who does not follow the thread. What is new has a parent for that; an end and new counts are for the thread."""
+
+    def broadcast() -> list[str]:
+        return [args["text"][:2] for method, args in desk.slack.calls if method == "chat.postMessage" and args.get("reply_broadcast")]
+
+    desk.run(0, at(0))
+    desk.run(5, at(5))
+    assert broadcast() == []
+    desk.run(10, at(10, severity="critical"))
+    assert broadcast() == ["⬆️"]
+    desk.run(CLEAN_AFTER)
+    assert len(broadcast()) == 1
+    again = CLEAN_AFTER + 60
+    desk.run(again, at(again, since=T0 + 60 * again))
+    assert broadcast()[1:] == ["It"]
+    assert len(desk.slack.parents()) == 1
+
+
 def test_an_end_is_told_under_a_silence_to_those_who_knew(desk: Desk) -> None:
     """State is one thing, notification another."""
     desk.run(0, at(0))

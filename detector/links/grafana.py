@@ -28,4 +28,4 @@ def panel_url(base: str, dashboard: str, panel: int, start: float, end: float, v
     for name, values in sorted((variables or {}).items()):
         query += [(f"var-{name}", value) for value in values]
     query.append(("viewPanel", str(panel)))
-    return f"{base.rstrip('/')}/d/{quote(dashboard, safe='')}/{quote(dashboard.lower(), safe='')}?{urlencode(query, quote_via=quote)}"
+    return f"{base.rstrip('/')}/d/{quote(dashboard, safe='')}/{quote(dashboard.lower(), safe='')}?{urlencode(query, quote_via=quote, errors='replace')}"

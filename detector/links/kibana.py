@@ -175,4 +175,4 @@ def _fragment(parts: Mapping[str, Any]) -> str:
 
 
 def _encoded(text: str) -> str:
-    return quote(text, safe="-_.~:,@")
+    return quote(text, safe="-_.~:,@", errors="replace")

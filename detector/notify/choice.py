@@ -9,6 +9,7 @@ from detector.config import Settings
 from detector.errors import ConfigError
 from detector.incidents import Incident, Policy
 from detector.links.incident import links_of
+from detector.links.kibana_view import KnownView
 from detector.notify.base import Receiver, Route
 from detector.scheduled import Audience
 from detector.storage.silences import matcher, matches
@@ -30,15 +31,17 @@ def audience_of(settings: Settings) -> Audience:
     if not receivers:
         raise ConfigError("nobody to notify: set notify.slack, notify.webhook, notify.alertmanager or another receiver in detector.yml")
     calm = settings.incidents
+    view = KnownView(settings)
     return Audience(
         receivers,
         routes_of(settings, tuple(receivers)),
-        lambda incident: links_of(incident, settings),
+        lambda incident: links_of(incident, settings, view()),
         settings.notify.storm,
         _excerpts(settings),
         Policy(calm.clean_windows, calm.shortest_clean, calm.reopen, calm.remind),
         settings.retention,
         _remarks(settings),
+        (view,),
     )
 
 

@@ -133,9 +133,7 @@ class SlackReceiver:
         reference = found or self._post(thread["channel"], parent(telling, self.style), telling, key, thread["ts"], broadcast=broadcast)
         return thread if reference.get("in_thread") else reference
 
-    def _post(
-        self, channel: str, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None, *, broadcast: bool = False
-    ) -> dict[str, Any]:
+    def _post(self, channel: str, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None, *, broadcast: bool = False) -> dict[str, Any]:
         """Post one message, paced; returns where it stands. Slack posts a reply to a deleted parent un-threaded, in silence: `in_thread` tells."""
         last = self._last_posts.get(channel)
         if last is not None:

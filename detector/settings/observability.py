@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -52,9 +52,11 @@ class KibanaSettings(Strict):
 
     url: WebAddress
     """Address as people open it, without space and path."""
+    product: Literal["kibana", "opensearch-dashboards"] = "kibana"
+    """Which of the two it is: their addresses differ."""
     space: str = "default"
     """Kibana space that holds the data view."""
     data_view: str | None = None
-    """Id or name of the data view; looked up from the index pattern when left out."""
+    """Id or name of the data view (index pattern); that of `source.index` when left out. Looked up with the source's credentials."""
     id_field: str = "request_id"
     """Field of the log that holds the request's id."""
