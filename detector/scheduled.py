@@ -21,6 +21,7 @@ from detector.report import Report
 from detector.rules import Rule
 from detector.sources.base import CouldNot, Tally
 from detector.storage.store import Store
+from detector.window import iso
 
 SNOOZE_SECONDS = 4 * 3600  # a reaction names no time: half a shift
 FORGET_EVERY = 3600.0  # seconds; retention is counted in days
@@ -214,7 +215,8 @@ def answer(store: Store, said: Heard, now: float) -> Incident | None:
         after = applied(found, said, now)
         with store.transaction() as connection:
             store.save(connection, [replace(after, untold=f"{said.action} by {said.by}")])
-            store.note(connection, now, said.by, said.action, found.id)
+            until = "" if after.snoozed_until is None or said.action != "snooze" else f"until {iso(round(after.snoozed_until))}"
+            store.note(connection, now, said.by, said.action, found.id, until)
     return after
 
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 from detector.arguments import add_config, add_format
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from detector.incidents import Incident
     from detector.storage.store import Store
 
@@ -58,7 +60,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     unsilence = verb("unsilence", "end a silence now", _unsilence)
     unsilence.add_argument("number", type=int, metavar="NUMBER")
     unsilence.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
-    verb("silences", "silences that are in force or to come", _silences, shows=True)
+    verb("silences", "silences that are in force or to come", _silences, shows=True).add_argument("--all", action="store_true", help="ended ones too")
     outbox = verb("outbox", "messages that wait to be delivered, and why", _outbox, shows=True)
     outbox.add_argument("--drop", metavar="RECEIVER", help="give up what waits for a receiver (one that is configured no more)")
     outbox.add_argument("--by", metavar="NAME", help="who (default: the user's name)")
@@ -158,9 +160,12 @@ def _answer(args: argparse.Namespace, action: str, until: float | None = None) -
 
 def _silence(args: argparse.Namespace) -> int:
     from detector.errors import ConfigError
-    from detector.storage.silences import matcher
+    from detector.render.numbers import several
+    from detector.storage.silences import covers, matcher
     from detector.window import instant, iso, seconds
 
+    if not args.comment.strip():
+        raise ConfigError("--comment: is blank: say why, the next person will ask")
     matchers = [matcher(text) for text in args.matchers]
     now = time.time()
     start = instant(args.start) if args.start else now
@@ -169,7 +174,8 @@ def _silence(args: argparse.Namespace) -> int:
         raise ConfigError(f"the silence would have ended already, at {iso(round(end))}: choose a later --from or a longer --for")
     with _open(args) as store:
         number = store.silence(matchers, args.comment, _who(args), now, start, end)
-    print(f"silence {number} from {iso(round(start))} to {iso(round(end))}: {' and '.join(args.matchers)}")
+        concerned = sum(covers(incident, matchers) for incident in store.incidents(only_open=True))
+    print(f"silence {number} from {iso(round(start))} to {iso(round(end))}: {_shown(matchers)}; it matches {several(concerned, 'open incident')}")
     return OK
 
 
@@ -189,13 +195,17 @@ def _silences(args: argparse.Namespace) -> int:
 
     now = time.time()
     with _open(args) as store:
-        found = [silence for silence in store.silences() if silence.expires_at > now]
+        found = [silence for silence in store.silences() if args.all or silence.expires_at > now]
+        audited = {silence.id: store.audited(str(silence.id)) for silence in found}
     if args.format == "json":
         print(json.dumps([{**silence.__dict__} for silence in found], ensure_ascii=False, indent=1))
         return OK
     for silence in found:
-        text = " and ".join(f"{one['label']}{one['op']}{one['value']}" for one in silence.matchers)
-        print(f"{silence.id}  until {iso(round(silence.expires_at))}  {plain(text)}  by {plain(silence.created_by, 40)}: {plain(silence.comment)}")
+        span = f"from {iso(round(silence.starts_at))} until {iso(round(silence.expires_at))}{'' if silence.expires_at > now else ', ended'}"
+        print(f"{silence.id}  {span}  {_shown(silence.matchers)}  by {plain(silence.created_by, 40)}: {plain(silence.comment)}")
+        for at, actor, action, _, _ in audited[silence.id]:
+            if action == "unsilence":
+                print(f"    ended by {plain(actor, 40)} at {iso(round(at))}")
     if not found:
         print("nothing is silenced")
     return OK
@@ -223,7 +233,15 @@ def _outbox(args: argparse.Namespace) -> int:
 
 
 def _who(args: argparse.Namespace) -> str:
-    return args.by or getpass.getuser()
+    from detector.render.inert import plain
+
+    return plain(args.by or getpass.getuser())
+
+
+def _shown(matchers: Sequence[dict[str, str]]) -> str:
+    from detector.render.inert import plain
+
+    return plain(" and ".join(f"{one['label']}{one['op']}{one['value']}" for one in matchers))
 
 
 def _unknown(identifier: str, kind: str = "open incident") -> int:

@@ -68,7 +68,7 @@ class Outbox(Database):
     def drop(self, receiver: str, by: str, now: float) -> int:
         """Give up what waits for a receiver, on a person's word; how many messages that were."""
         with self.transaction() as connection:
-            chosen = (tables.messages.c.receiver == receiver, tables.messages.c.state == "waiting")
+            chosen = (tables.messages.c.receiver == plain(receiver), tables.messages.c.state == "waiting")
             count = connection.execute(sa.update(tables.messages).where(*chosen).values(state="dropped", error=f"dropped by {plain(by)}")).rowcount
             if count:
                 note(connection, now, by, "drop", receiver, f"{count} messages")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from detector.errors import ConfigError
@@ -49,12 +49,18 @@ def matcher(text: str) -> dict[str, str]:
 
 
 def silenced(incident: Incident, silence: Silence, now: float) -> bool:
-    """True when the silence is in force and every matcher holds for the incident."""
-    return silence.starts_at <= now < silence.expires_at and bool(silence.matchers) and matches(incident, silence.matchers)
+    """True when the silence is in force and every matcher holds for every part of the incident: a pod or rule that is expected to fail hides no other one."""
+    return silence.starts_at <= now < silence.expires_at and covers(incident, silence.matchers)
+
+
+def covers(incident: Incident, matchers: Sequence[dict[str, str]]) -> bool:
+    """True when every matcher holds for each rule and series of the incident, as Prometheus would ask of each alert; without any matcher for none."""
+    parts = [replace(incident, findings=(one,), rules=(one.rule,), signals=(one.signal,)) for one in incident.findings] or [incident]
+    return bool(matchers) and all(matches(part, matchers) for part in parts)
 
 
 def matches(incident: Incident, matchers: Sequence[dict[str, str]]) -> bool:
-    """True when every matcher holds for the incident."""
+    """True when every matcher holds for some part of the incident (`=`) or for all of it (`!=`): what routes go by."""
     return all(_holds(one, incident) for one in matchers)
 
 

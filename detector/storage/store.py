@@ -17,6 +17,7 @@ from detector.storage.outbox import Outbox
 from detector.storage.silences import Silence
 
 _INCIDENT = TypeAdapter(Incident)
+LONGEST_COMMENT = 1000  # characters
 
 
 class Store(Outbox, Counts):
@@ -56,7 +57,12 @@ class Store(Outbox, Counts):
         """Add a silence and return its number."""
         with self.transaction() as connection:
             row = sa.insert(tables.silences).values(
-                matchers=json.dumps(list(matchers)), comment=comment, created_by=by, created_at=now, starts_at=starts_at, expires_at=expires_at
+                matchers=json.dumps(list(matchers)),  # escaped: a terminal may hand over what a database refuses
+                comment=plain(comment, LONGEST_COMMENT),
+                created_by=plain(by),
+                created_at=now,
+                starts_at=starts_at,
+                expires_at=expires_at,
             )
             number = int((connection.execute(row).inserted_primary_key or (0,))[0])
             note(connection, now, by, "silence", str(number), json.dumps(list(matchers)))
