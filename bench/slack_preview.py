@@ -12,12 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from detector.findings import Finding
 from detector.incidents import Incident
 from detector.notify.base import Link, Telling
 from detector.notify.slack_message import parent, reply
 from detector.notify.slack_parts import SlackMessage, Style
+from detector.notify.translation import translated
 from detector.notify.wording import Language
-from tests.incident_cases import SLICE, T0, finding, fired
+from tests.incident_cases import RULES, SLICE, T0, fired
+from tests.incident_cases import finding as english
 
 LINKS = (
     Link("kibana", "Kibana", "https://kibana.example/app/discover#/?_g=()&_a=()"),
@@ -44,6 +47,10 @@ grid-template-columns: 1fr 1fr; gap: 6px 16px; margin: 4px 0 8px; white-space: p
 def scenes(language: Language) -> list[tuple[str, list[SlackMessage]]]:
     """(what it shows, parent and thread replies)."""
     style = Style(language, "Asia/Seoul")
+
+    def finding(*given: Any, **more: Any) -> Finding:
+        return translated((english(*given, **more),), list(RULES.values()), language)[0]
+
     case = finding(T0, slices=(SLICE,), also={"length_cutoff": 19}, since=T0 - 600)
     first = fired(case)
     first = replace(first, since=T0 - 600)
@@ -63,7 +70,7 @@ def scenes(language: Language) -> list[tuple[str, list[SlackMessage]]]:
         )
     )  # fmt: skip
     blind = replace(first, blind_since=T0 + 1800, blind_why="the log: no connection (connection refused)")
-    over = replace(first, state="resolved", resolved_at=T0 + 12_000, active_at=T0 + 8_000, peak_flagged=41)
+    over = replace(first, state="resolved", resolved_at=T0 + 12_000, active_at=T0 + 8_000, peak_flagged=41, totals={"think_tag_leak": (188, 0.0)})
     return [
         ("first firing", both("fired", first, T0, owner="S0LLMOPS1")),
         ("escalation, taken", both("escalated", escalated, T0 + 3600)),

@@ -25,6 +25,19 @@ Severity = Literal["info", "warning", "critical"]
 Status = Literal["experimental", "stable"]
 
 
+class RuleTexts(Strict):
+    """What a rule says, in another language."""
+
+    title: str = Field(min_length=5, max_length=90)
+    """As the rule's title."""
+    meaning: str = Field(min_length=10)
+    """As the rule's meaning."""
+    impact: str = Field(min_length=10)
+    """As the rule's impact."""
+    next_steps: tuple[str, ...] = ()
+    """As many as the rule has."""
+
+
 class Rule(Strict):
     """One rule, as its file gives it; durations in minutes."""
 
@@ -70,6 +83,8 @@ class Rule(Strict):
     """Metric signals whose Grafana panels belong beside this."""
     references: tuple[str, ...] = ()
     """Reports of this failure upstream."""
+    korean: RuleTexts | None = None
+    """title, meaning, impact and next_steps in Korean, for messages with `language: ko`; without it they are as above."""
     tests: tuple[Case, ...] = ()
     """Cases that the rule is held to; at the end of the file."""
 
@@ -77,6 +92,8 @@ class Rule(Strict):
     def _is_sound(self) -> Rule:
         if len(set(self.group_by)) != len(self.group_by):
             raise ValueError("group_by names a label twice")
+        if self.korean is not None and len(self.korean.next_steps) != len(self.next_steps):
+            raise ValueError(f"korean has {len(self.korean.next_steps)} next_steps, the rule has {len(self.next_steps)}")
         if self.status == "stable":
             kinds = {bool(case.firing) for case in self.tests if not case.cannot_judge}
             missing = [word for word, kind in (("firing", True), ("silent", False)) if kind not in kinds]

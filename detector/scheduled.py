@@ -17,6 +17,8 @@ from detector.incidents import Change, Incident, Kind, Policy
 from detector.notify.base import TELLING, Heard, Link, Listener, Receiver, Remarking, Repeating, Route
 from detector.notify.decision import decide
 from detector.notify.delivery import Delivered, deliver
+from detector.notify.translation import translated
+from detector.notify.wording import Language
 from detector.report import Report
 from detector.rules import Rule
 from detector.sources.base import CouldNot, Tally
@@ -35,7 +37,8 @@ class Audience:
     """Who is told, and how.
 
     `routes`: where an incident goes; `links`: what belongs under its messages; `policy`: when incidents end; `retention`: seconds that what is over is kept
-    (None: for ever); `remarks`: what stderr should hear at every run; `remarking`: who may have more to say there.
+    (None: for ever); `remarks`: what stderr should hear at every run; `remarking`: who may have more to say there;
+    `language`: of messages.
     """
 
     receivers: Mapping[str, Receiver]
@@ -47,6 +50,7 @@ class Audience:
     retention: float | None = None
     remarks: tuple[str, ...] = ()
     remarking: tuple[Remarking, ...] = ()
+    language: Language = "en"
 
 
 @dataclass(frozen=True)
@@ -99,7 +103,9 @@ def run_once(
         settled, commands = untold(before)
         told, reactions = answered(settled, heard, now)
         replies = (*commands, *reactions)
-        advanced = advance(told, report, rules, now, policy or audience.policy, elsewhere)
+        advanced = advance(
+            told, replace(report, findings=translated(report.findings, rules, audience.language)), rules, now, policy or audience.policy, elsewhere
+        )
         changes = merged_changes(replies, advanced.changes)
         open_ones = [incident for incident in advanced.incidents if incident.open]
         ended = [incident for incident in advanced.incidents if incident.resolved_at is not None and 0 <= now - incident.resolved_at <= ENDED_AGAIN]

@@ -42,6 +42,7 @@ def audience_of(settings: Settings) -> Audience:
         settings.retention,
         _remarks(settings),
         (view,),
+        settings.language,
     )
 
 
