@@ -11,7 +11,7 @@ from detector.rules import Rule
 from detector.window import MINUTE
 
 State = Literal["pending", "firing", "resolved"]
-Kind = Literal["fired", "reopened", "escalated", "grew", "updated", "reminder", "blind", "seen_again", "resolved", "merged"]
+Kind = Literal["fired", "reopened", "escalated", "grew", "updated", "taken", "reminder", "blind", "seen_again", "resolved", "merged"]
 
 REOPEN_SECONDS = 24 * 3600  # an incident that comes back within a day is the same one
 SHORTEST_CLEAN_SECONDS = 30 * MINUTE

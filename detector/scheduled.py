@@ -190,7 +190,7 @@ def answered(incidents: Sequence[Incident], heard: Mapping[str, Sequence[Heard]]
         for entry in fresh:
             if after.open:
                 after = applied(after, entry, now)
-                kind: Kind = "updated" if after.open else "resolved"
+                kind: Kind = "resolved" if not after.open else "taken" if entry.action == "ack" else "updated"
                 changes = [change for change in changes if change.incident.id != incident_id]
                 changes.append(Change(kind, after, f"{entry.action} by {entry.by}" if after.open else f"closed by {entry.by}", notify=True))
         kept[incident_id] = after
@@ -228,12 +228,14 @@ def answer(store: Store, said: Heard, now: float) -> Incident | None:
 
 def untold(incidents: Sequence[Incident]) -> tuple[tuple[Incident, ...], tuple[Change, ...]]:
     """What commands changed since the last run, as changes to tell; and the incidents with that settled."""
-    changes = [
-        Change("resolved" if incident.state == "resolved" else "updated", replace(incident, untold=""), incident.untold, notify=True)
-        for incident in incidents
-        if incident.untold
-    ]
+    changes = [Change(_said_kind(incident), replace(incident, untold=""), incident.untold, notify=True) for incident in incidents if incident.untold]
     return tuple(replace(incident, untold="") if incident.untold else incident for incident in incidents), tuple(changes)
+
+
+def _said_kind(incident: Incident) -> Kind:
+    if incident.state == "resolved":
+        return "resolved"
+    return "taken" if incident.untold.startswith("ack ") else "updated"
 
 
 def listen(store: Store, receivers: Mapping[str, Receiver]) -> tuple[dict[str, list[Heard]], list[str]]:

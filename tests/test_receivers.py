@@ -13,12 +13,13 @@ import pytest
 
 from detector.errors import NotifyError
 from detector.notify.annotations import AnnotationReceiver
-from detector.notify.base import Receiver
+from detector.notify.base import Heard, Receiver
 from detector.notify.choice import audience_of
 from detector.notify.file import FileReceiver
 from detector.notify.pagerduty import PagerDutyReceiver
 from detector.notify.slack_webhook import SlackWebhookReceiver
 from detector.notify.webhook import WebhookReceiver
+from detector.scheduled import answer
 from detector.storage.store import Store
 from tests.incident_cases import T0, finding, fired
 from tests.receiver_cases import one_run, telling
@@ -120,12 +121,28 @@ def test_pagerduty_triggers_and_resolves_one_incident(store: Store) -> None:
     assert [json.loads(body)["event_action"] for *_, body in service.requests] == ["trigger", "trigger", "resolve"]
 
 
+def test_pagerduty_hears_that_somebody_took_it(store: Store) -> None:
+    """Whoever is paged must not be called on because a colleague answered elsewhere; new counts are no event."""
+    service = PagerDuty()
+    with served(service) as url:
+        one_run(store, pagerduty(url), T0, finding(T0))
+        (incident,) = store.incidents()
+        assert answer(store, Heard(incident.id, "ack", "kim"), T0 + 60) is not None
+        one_run(store, pagerduty(url), T0 + 300, finding(T0 + 300, flagged=30))
+        assert list(service.incidents.values()) == ["acknowledged"]
+        one_run(store, pagerduty(url), T0 + 600, finding(T0 + 600, flagged=31))
+        one_run(store, pagerduty(url), T0 + 86400)
+    assert [json.loads(body)["event_action"] for *_, body in service.requests] == ["trigger", "acknowledge", "resolve"]
+
+
 def test_grafana_region_grows_and_a_new_opening_is_a_new_region(store: Store) -> None:
     """One annotation per opening, under a sub-path; deleted by a person, it is drawn anew while it fires."""
     service = Grafana()
     with served(service) as url:
         receiver = grafana(url)
         one_run(store, receiver, T0, finding(T0))
+        one_run(store, receiver, T0 + 300, finding(T0 + 300, flagged=30))
+        assert service.annotations[1]["timeEnd"] == (T0 + 300) * 1000
         one_run(store, receiver, T0 + 600, finding(T0 + 600, severity="critical"))
         assert len(service.annotations) == 1
         assert service.annotations[1]["timeEnd"] == (T0 + 600) * 1000

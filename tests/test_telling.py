@@ -46,6 +46,15 @@ def test_five_new_incidents_are_five_messages(desk: Desk) -> None:
     assert len(desk.slack.parents()) == 5
 
 
+def test_the_owners_of_a_storm_are_called(desk: Desk) -> None:
+    """Once each, in the summary."""
+    desk.route = lambda incident: Route(("slack",), None, {"d0": "S0LLMOPS1", "d1": "S0LLMOPS1", "d2": "the <night> shift"}.get(incident.deployment or ""))
+    desk.run(0, *storm(0, 6))
+    shown = json.dumps(desk.parent().attachments)
+    assert shown.count("<!subteam^S0LLMOPS1>") == 1
+    assert "the &lt;night&gt; shift" in shown
+
+
 def test_a_storm_is_counted_per_channel(desk: Desk) -> None:
     """Four here and four there are no storm."""
     desk.route = lambda incident: Route(("slack",), OTHER_CHANNEL if incident.deployment in ("d0", "d1", "d2", "d3") else None)

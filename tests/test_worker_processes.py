@@ -43,10 +43,11 @@ def test_faults_of_the_configuration_are_told_at_start_all_at_once(tmp_path: Pat
     config = tmp_path / "detector.yml"
     config.write_text(
         f"source: {{format: no_such_format}}\nnotify: {{slack: {{channel: {CHANNEL}}}}}\nschedule: {{groups: {{a: {{rules: [nothing], every: 1m}}}}}}\n"
+        "retention: 1d\n"
     )
     assert main(["run", "--config", str(config)]) == 2
     said = capsys.readouterr().err
-    for part in ("source: no log is named", "no_such_format", "there is no rule nothing", "DETECTOR_SLACK_TOKEN"):
+    for part in ("source: no log is named", "no_such_format", "there is no rule nothing", "DETECTOR_SLACK_TOKEN", "choose at least 8d"):
         assert part in said
     assert not (tmp_path / "detector.db").exists()
 

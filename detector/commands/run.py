@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import time
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from detector.arguments import add_config
 if TYPE_CHECKING:
     from detector.config import Settings
 
+DAY = 86400.0
 EPILOG = """\
 Exit codes: 0 ended by SIGTERM or SIGINT. With --once as `check --notify`: 0 nothing fires, 1 something fires, 2 something could not be looked at,
 3 a message could not be delivered (it is kept for the next run)."""
@@ -82,6 +84,7 @@ def _prepared(settings: Settings) -> tuple[Any, Any, Any]:
     from detector.notify.choice import audience_of
     from detector.reading import ReadingOptions
     from detector.rule_choice import rules_of
+    from detector.window import MINUTE
     from detector.worker import groups_of
 
     complaints: list[str] = []
@@ -99,6 +102,12 @@ def _prepared(settings: Settings) -> tuple[Any, Any, Any]:
     tried(lambda: ReadingOptions(only=source.format).chosen())
     rules = tried(lambda: rules_of(settings, []))
     groups = tried(lambda: groups_of(rules, settings.schedule)) if rules is not None else None
+    longest = max(rules or (), key=lambda rule: rule.baseline_minutes + rule.window_minutes, default=None)
+    if longest is not None and settings.retention < (reach := (longest.baseline_minutes + longest.window_minutes) * MINUTE):
+        complaints.append(
+            f"retention: {settings.retention / DAY:g}d is shorter than what rules compare with ({longest.id} looks {reach / DAY:.1f}d back), "
+            f"so their baselines would shrink: choose at least {math.ceil(reach / DAY)}d"
+        )
     audience = tried(lambda: audience_of(settings))
     if complaints:
         raise ConfigError("\n".join(complaints))

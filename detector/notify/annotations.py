@@ -24,8 +24,8 @@ class AnnotationReceiver:
     url: str
     token: str
     name: str = "grafana"
-    kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "resolved", "merged"})
-    silent: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "grew", "updated", "resolved", "merged"})
+    silent: frozenset[str] = frozenset({"updated"})
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Draw or extend the incident's region."""

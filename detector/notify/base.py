@@ -15,7 +15,9 @@ from pydantic import TypeAdapter
 from detector.incidents import Incident
 
 # what may be told: the kinds of `detector.incidents.Change`, and those that decisions add
-KINDS = ("fired", "reopened", "escalated", "grew", "updated", "reminder", "blind", "seen_again", "resolved", "merged", "still", "storm")
+KINDS = ("fired", "reopened", "escalated", "grew", "updated", "taken", "reminder", "blind", "seen_again", "resolved", "merged", "still", "storm")
+
+EDITS = frozenset({"updated", "taken"})  # kinds that change how an incident looks and add nothing to its story
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from detector.findings import SEVERITIES
 from detector.incidents import Change, Incident, Kind
-from detector.notify.base import Link, Receiver, Route, Telling, Told
+from detector.notify.base import EDITS, Link, Receiver, Route, Telling, Told
 from detector.storage.silences import Silence, silenced
 
 NEW = ("fired", "reopened")
@@ -56,7 +56,7 @@ def decide(
             and (_is_wanted(change, silences, now) or (change.notify and change.kind in receiver.silent and _knows(known, change.incident)))
         ]
         if told is not None:
-            changed = {change.incident.id for change in mine if change.kind not in ("updated", "reminder", "seen_again")}
+            changed = {change.incident.id for change in mine if change.kind not in (*EDITS, "reminder", "seen_again")}
             late = [_late(incident, known) for incident in open_ones if incident.id not in changed and receiver.name in routes(incident).receivers]
             made_up = [change for change in late if change is not None and _is_wanted(change, silences, now)]
             again = {change.incident.id for change in made_up}
@@ -70,7 +70,8 @@ def decide(
                     in_storm |= {member.id for member in members}
                     reason = f"{len(members)} new incidents in one run: one summary instead of {len(members)} messages"
                     key = _key("storm", now, *(f"{member.id}.{member.opened}" for member in members))
-                    found.append(Decision(key, receiver.name, Telling("storm", reason, now, members[0], (), members, channel=channel)))
+                    owners = "\n".join(dict.fromkeys(owner for member in members if (owner := routes(member).owner)))
+                    found.append(Decision(key, receiver.name, Telling("storm", reason, now, members[0], (), members, channel=channel, owner=owners or None)))
         for change in mine:
             if change.kind in NEW and change.incident.id in in_storm:
                 continue
@@ -136,7 +137,7 @@ def change_key(change: Change, now: float) -> str:
         what = (incident.severity, incident.eased) if incident.eased else (incident.severity,)
     elif change.kind == "grew":
         what = (*incident.rules, incident.eased) if incident.eased else incident.rules
-    elif change.kind in ("updated", "reminder", "blind", "seen_again"):
+    elif change.kind in (*EDITS, "reminder", "blind", "seen_again"):
         what = (f"{now:.0f}",)
     else:
         what = ()

@@ -22,18 +22,19 @@ class PagerDutyReceiver:
     routing_key: str
     url: str = "https://events.pagerduty.com/v2/enqueue"
     name: str = "pagerduty"
-    kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "resolved", "merged"})
-    silent: frozenset[str] = frozenset()
+    kinds: frozenset[str] = frozenset({"fired", "reopened", "escalated", "taken", "resolved", "merged"})
+    silent: frozenset[str] = frozenset({"taken"})
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send one event. The dedup key makes repeating harmless."""
         incident = telling.incident
+        action = "resolve" if incident.state == "resolved" else "acknowledge" if telling.kind == "taken" else "trigger"
         body: dict[str, Any] = {
             "routing_key": self.routing_key,
-            "event_action": "resolve" if incident.state == "resolved" else "trigger",
+            "event_action": action,
             "dedup_key": f"llm-response-detector/{incident.id}",
         }
-        if incident.state != "resolved":
+        if action == "trigger":
             body["payload"] = {
                 "summary": plain(line(incident), SUMMARY_LIMIT),
                 "source": plain(incident.deployment or "llm-response-detector", 200),

@@ -18,7 +18,7 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 
 from detector.errors import NotifyError
 from detector.incidents import Incident
-from detector.notify.base import KINDS, Heard, Telling
+from detector.notify.base import EDITS, KINDS, Heard, Telling
 from detector.notify.slack_errors import GoneError, RefusedError, mapped, retry_after
 from detector.notify.slack_message import SlackMessage, Style, moved, parent, reply
 
@@ -51,7 +51,7 @@ class SlackReceiver:
     style: Style = Style()
     name: str = "slack"
     kinds: frozenset[str] = frozenset(KINDS) - {"still"}
-    silent: frozenset[str] = frozenset({"updated"})
+    silent: frozenset[str] = EDITS
     timeout: float = 15
     _last_posts: dict[str, float] = field(default_factory=dict)
     _client: WebClient = field(init=False, repr=False)
@@ -68,7 +68,7 @@ class SlackReceiver:
             return self._in_storm(telling, key, thread, tried_at=tried_at)
         if thread is not None and (thread["channel"] == channel or over):  # whoever was told that it fires is told that it ended, wherever new ones go by now
             if self._edit(telling, thread):
-                if telling.kind != "updated":
+                if telling.kind not in EDITS:
                     self._reply(telling, key, thread, tried_at=tried_at, told=True)
                 return thread
             if telling.quiet and not over:
@@ -126,7 +126,7 @@ class SlackReceiver:
 
     def _in_storm(self, telling: Telling, key: str, thread: dict[str, Any], *, tried_at: float | None) -> dict[str, Any]:
         """An incident that was told in a summary goes on in that summary's thread. If a person deleted the summary, it gets a parent of its own."""
-        if telling.kind == "updated" or (tried_at is not None and self._find(thread["channel"], key, tried_at, thread["ts"]) is not None):
+        if telling.kind in EDITS or (tried_at is not None and self._find(thread["channel"], key, tried_at, thread["ts"]) is not None):
             return thread
         found = self._find(thread["channel"], key, tried_at) if tried_at is not None else None
         broadcast = telling.kind in BROADCAST

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from detector import __version__
 from detector.findings import Finding
 from detector.incidents import Incident
-from detector.notify.base import Telling
+from detector.notify.base import EDITS, Telling
 from detector.notify.slack_parts import (
     COLOURS,
     MARKS,
@@ -38,7 +38,7 @@ from detector.notify.wording import duration, say
 from detector.render.inert import plain
 from detector.render.numbers import percent
 
-SHOWN_RULES, SHOWN_SERIES, SHOWN_STORM = 6, 6, 20
+SHOWN_RULES, SHOWN_SERIES, SHOWN_STORM, SHOWN_OWNERS = 6, 6, 20, 10
 EXCERPT_LINES, EXCERPT_LINE = 8, 200
 MENTIONED = frozenset({"fired", "reopened", "escalated", "reminder"})  # what an owner is called for
 _PERSON, _GROUP = re.compile(r"[UW][A-Z0-9]{5,}"), re.compile(r"S[A-Z0-9]{5,}")
@@ -90,7 +90,7 @@ def reply(telling: Telling, style: Style) -> SlackMessage:
     """What a change adds to the thread. For a new incident, and for a parent that had to be posted anew: the details."""
     incident, language = telling.incident, style.language
     called = f" {_owner(telling.owner)}" if telling.owner and telling.kind in MENTIONED else ""
-    if telling.kind in ("fired", "reopened", "updated"):
+    if telling.kind in ("fired", "reopened", *EDITS):
         first = say(language, "reopened" if telling.kind == "reopened" else "fired", count=incident.opened) + called
         return SlackMessage(first, [section(first)], [{"color": colour(incident), "fallback": cut(first, 200), "blocks": fit(_details(telling, style), style)}])
     if telling.kind == "resolved":
@@ -171,6 +171,8 @@ def _storm(telling: Telling, style: Style) -> SlackMessage:
     blocks += [section(line) for line in _chunks([_storm_line(incident, style) for incident in members[:SHOWN_STORM]])]
     if len(members) > SHOWN_STORM:
         blocks.append(context(say(language, "more", count=len(members) - SHOWN_STORM)))
+    if telling.owner:
+        blocks.append(section(f"*{say(language, 'owner')}*  {' '.join(_owner(owner) for owner in telling.owner.split(chr(10))[:SHOWN_OWNERS])}"))
     blocks.append(context(f"detector incidents list · detector {__version__}"))
     worst = "critical" if any(incident.severity == "critical" for incident in members) else "warning"
     return SlackMessage(head, [header(head)], [{"color": COLOURS[worst], "fallback": head, "blocks": fit(blocks, style)}])

@@ -59,6 +59,7 @@ def as_data(telling: Telling, key: str) -> dict[str, Any]:
             }
             for finding in incident.findings
         ],
+        "owner": telling.owner,
         "storm": [member.id for member in telling.storm],
         "links": [{"kind": link.kind, "title": link.title, "url": link.url, "panel": link.panel} for link in telling.links],
     }

@@ -65,7 +65,9 @@ class PagerDuty(Service):
         if trigger and payload["severity"] not in ("critical", "error", "warning", "info"):
             return 400, {"status": "invalid event", "errors": ["invalid severity"]}
         if trigger or event["dedup_key"] in self.incidents:
-            self.incidents[event["dedup_key"]] = "triggered" if trigger else "resolved"
+            before = self.incidents.get(event["dedup_key"])  # a trigger leaves one that was acknowledged so
+            kept = before if trigger and before == "acknowledged" else "triggered"
+            self.incidents[event["dedup_key"]] = kept if trigger else {"acknowledge": "acknowledged", "resolve": "resolved"}[event["event_action"]]
         return 202, {"status": "success", "message": "Event processed", "dedup_key": event["dedup_key"]}
 
 
