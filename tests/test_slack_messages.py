@@ -18,6 +18,7 @@ from detector.notify.base import KINDS, Link, Telling
 from detector.notify.slack_message import moved, parent, reply
 from detector.notify.slack_parts import TEXT_LIMIT, TOTAL_LIMIT, SlackMessage, Style, cut, moment, trend
 from detector.notify.wording import duration, words
+from detector.render.numbers import percents
 from tests.incident_cases import RULES, SLICE, T0, finding, fired
 from tests.servers.slack import refusal
 
@@ -100,6 +101,7 @@ def huge() -> Incident:
             meaning="meaning & <more> " * 400,
             impact="impact & <more> " * 400,
             next_steps=("step & `code` <more> " * 60,) * 12,
+            references=tuple(f"https://github.com/vllm-project/vllm/issues/{number}" for number in range(200)),
             counts=Counted(123_456_789, 9_876_543_210, T0 - 900, T0),
         )
         for rule in RULES
@@ -155,7 +157,7 @@ def test_every_kind_has_its_words(kind: str) -> None:
 def test_the_text_is_what_a_phone_shows() -> None:
     """Severity, title, deployment and counts in the notification."""
     assert parent(telling("fired", usual()), Style()).text == (
-        "🟠 WARNING: Thinking markers appear in answers — chat — 25 of 1,204 requests (2.1 %, 1.4–3 %), usually 0.2 %"
+        "🟠 WARNING: Thinking markers appear in answers — chat — 25 of 1,204 requests (2.1 %, 1.4–3.0 %), usually 0.2 %"
     )
 
 
@@ -196,3 +198,32 @@ def test_cut_ends_neither_in_an_entity_nor_in_code() -> None:
             assert len(shown) <= limit
             assert not re.search(r"&(?!amp;|lt;|gt;)", shown)
             assert shown.count("`") % 2 == 0
+
+
+def test_reports_upstream_stand_below_the_first_checks() -> None:
+    """A first check says "the upstream reports below"."""
+    links = ("https://github.com/vllm-project/vllm/issues/39697", "https://docs.example/a?b&c")
+    shown = as_text(reply(telling("fired", fired(finding(T0, references=links))), STYLES["en"]))
+    assert f"<{links[0]}|vllm-project/vllm 39697> · <https://docs.example/a?b&amp;c|docs.example/a?b&amp;c>" in shown
+    assert shown.index("First checks") < shown.index("vllm 39697")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [(0.014, 0.03, "1.4–3.0 %"), (0.02, 0.034, "2.0–3.4 %"), (0.0, 0.03, "0–3 %"), (0.0, 0.0012, "0–0.12 %"), (0.68, 1.0, "68–100 %"), (0.15, 0.26, "15–26 %")],
+)
+def test_both_ends_of_an_interval_are_as_exact(low: float, high: float, shown: str) -> None:
+    assert percents(low, high) == shown
+
+
+def test_a_clean_incident_says_since_when() -> None:
+    """It still stands as firing while its rules' calm lasts: whoever looks must see that it stopped."""
+    calm = replace(usual(), clean_from=T0)
+    assert "clean since 2027-01-15 08:00 UTC" in as_text(parent(telling("updated", calm), STYLES["en"]))
+    assert "부터 정상" in as_text(parent(telling("updated", calm), STYLES["ko"]))
+
+
+def test_an_end_says_how_many_it_were() -> None:
+    """Duration, totals, peak."""
+    over = replace(usual(), state="resolved", resolved_at=T0 + 5400, totals={"think_tag_leak": (1312, T0)}, peak_flagged=41)
+    assert "1,312 requests in all, at most 41 in one window" in as_text(parent(telling("resolved", over), STYLES["en"]))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from detector import __version__
 from detector.findings import Finding
 from detector.incidents import Incident
-from detector.notify.base import EDITS, Telling
+from detector.notify.base import EDITS, Link, Telling
 from detector.notify.slack_parts import (
     COLOURS,
     MARKS,
@@ -141,11 +141,20 @@ def _details(telling: Telling, style: Style) -> Blocks:
         blocks.append(section(f"*{say(language, 'steps')}*\n{joined(steps, chr(10), SECTION_LIMIT - 80, style)}"))
     if finding.request_ids:
         blocks.append(section(f"*{say(language, 'requests')}*\n" + joined([code(one, 60) for one in finding.request_ids], "  ", SECTION_LIMIT - 80, style)))
+    if finding.references:
+        upstream = [Link("upstream", _short(address), address) for address in finding.references]
+        blocks.append(section(f"*{say(language, 'references')}*\n{links_line(upstream, style)}"))
     for request_id, excerpt in list(telling.excerpts.items())[:1]:
         lines = [plain(line, EXCERPT_LINE) for line in excerpt.split("\n")[:EXCERPT_LINES]]
         shown = {"type": "text", "text": "\n".join([plain(request_id, 60), *lines])}  # rich text is literal: nothing in it is parsed
         blocks.append({"type": "rich_text", "elements": [{"type": "rich_text_preformatted", "elements": [shown]}]})
     return blocks
+
+
+def _short(address: str) -> str:
+    """`vllm-project/vllm 39697` of an issue's address; of any other without its scheme."""
+    found = re.fullmatch(r"https://github\.com/([^/]+/[^/]+)/(?:issues|pull)/(\d+)", address)
+    return f"{found[1]} {found[2]}" if found else address.partition("://")[2]
 
 
 def _by_rule(incident: Incident, style: Style) -> Blocks:

@@ -17,7 +17,7 @@ from detector.incidents import Incident
 from detector.notify.base import Link
 from detector.notify.slack_text import address, entities, inert
 from detector.notify.wording import Language, say
-from detector.render.numbers import percent
+from detector.render.numbers import percent, percents
 
 COLOURS = {"critical": "#d0342c", "warning": "#e8a317", "info": "#6b7a90", "resolved": "#2e9e5b", "blind": "#8a8a8a", "merged": "#6b7a90"}
 MARKS = {"critical": "🔴", "warning": "🟠", "info": "⚪", "resolved": "✅", "merged": "➡️"}
@@ -69,8 +69,7 @@ def share(finding: Finding, style: Style) -> str:
         flagged=f"{finding.counts.flagged:,}",
         requests=f"{finding.counts.requests:,}",
         rate=percent(finding.counts.rate),
-        low=percent(low).removesuffix(" %"),
-        high=percent(high),
+        interval=percents(low, high),
     )
     usual = say(style.language, "usually", rate=percent(finding.baseline.rate)) if finding.baseline else say(style.language, "no_baseline")
     return f"{counts}, {usual}"

@@ -23,6 +23,14 @@ def percent(share: float | None) -> str:
     return f"{text.rstrip('0').rstrip('.') if '.' in text else text} %"
 
 
+def percents(low: float, high: float) -> str:
+    """Both ends of an interval: `1.4–3.0 %`, as exact at one end as at the other."""
+    ends = [percent(low).removesuffix(" %"), percent(high).removesuffix(" %")]
+    if any("." in end for end in ends):
+        ends = [f"{end}.0" if len(end) == 1 and end != "0" else end for end in ends]
+    return f"{ends[0]}–{ends[1]} %"
+
+
 def several(number: int, noun: str) -> str:
     """`1 request`, `1,204 requests`."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
@@ -36,7 +44,7 @@ def of(counted: Counted) -> str:
 def rate_line(finding: Finding) -> str:
     """`25 of 1,204 requests (2.1 %, 95 % interval 1.4–3.0 %), usually 0.2 % (18 of 9,021)`."""
     low, high = finding.interval
-    text = f"{of(finding.counts)} requests ({percent(finding.counts.rate)}, 95 % interval {percent(low).removesuffix(' %')}–{percent(high)})"
+    text = f"{of(finding.counts)} requests ({percent(finding.counts.rate)}, 95 % interval {percents(low, high)})"
     if finding.baseline is not None:
         return f"{text}, usually {percent(finding.baseline.rate)} ({of(finding.baseline)})"
     return f"{text}, no baseline: the log holds nothing of this series before"
