@@ -71,6 +71,7 @@ def finding_of(scored: Scored, series: int, totals: Panel, ledger: Ledger, windo
         causes=rule.causes,
         panels=rule.panels,
         references=rule.references,
+        rule_digest=rule.digest,
     )
 
 

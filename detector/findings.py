@@ -78,6 +78,7 @@ class Finding:
     panels: tuple[str, ...] = ()
     references: tuple[str, ...] = ()
     incident: str = ""
+    rule_digest: str = ""  # which version of the rule it was
     excerpt: str = ""  # text of one answer, only where it was asked for
 
     @property

@@ -6,6 +6,7 @@ It must not compute anything.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -100,6 +101,11 @@ class Rule(Strict):
             if missing:
                 raise ValueError(f"a stable rule needs at least one firing and one silent test; it has no {' and no '.join(missing)} one")
         return self
+
+    @property
+    def digest(self) -> str:
+        """Twelve hexadecimal digits that change with what the rule computes and says, not with its tests."""
+        return hashlib.sha256(self.model_dump_json(by_alias=True, exclude={"tests"}).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
     @property
     def detector(self) -> str:

@@ -46,6 +46,7 @@ def as_data(telling: Telling, key: str) -> dict[str, Any]:
         "findings": [
             {
                 "rule": finding.rule,
+                "rule_digest": finding.rule_digest,
                 "signal": finding.signal,
                 "labels": finding.labels,
                 "flagged": finding.counts.flagged,
