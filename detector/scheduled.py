@@ -22,6 +22,7 @@ from detector.notify.wording import Language
 from detector.report import Report
 from detector.rules import Rule
 from detector.sources.base import CouldNot, Tally
+from detector.storage.silences import Silence
 from detector.storage.store import Store
 from detector.window import iso
 
@@ -38,7 +39,7 @@ class Audience:
 
     `routes`: where an incident goes; `links`: what belongs under its messages; `policy`: when incidents end; `retention`: seconds that what is over is kept
     (None: for ever); `remarks`: what stderr should hear at every run; `remarking`: who may have more to say there;
-    `language`: of messages.
+    `language`: of messages; `calendar`: silences of the configuration that are in force at an instant.
     """
 
     receivers: Mapping[str, Receiver]
@@ -51,6 +52,7 @@ class Audience:
     remarks: tuple[str, ...] = ()
     remarking: tuple[Remarking, ...] = ()
     language: Language = "en"
+    calendar: Callable[[float], Sequence[Silence]] = lambda at: ()
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def run_once(
         decisions = decide(
             changes,
             open_ones,
-            store.silences(now),
+            [*store.silences(now), *audience.calendar(now)],
             list(audience.receivers.values()),
             audience.routes,
             audience.links,

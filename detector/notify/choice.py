@@ -11,6 +11,7 @@ from detector.incidents import Incident, Policy
 from detector.links.incident import links_of
 from detector.links.kibana_view import KnownView
 from detector.notify.base import Receiver, Route
+from detector.notify.quiet_hours import quiet_at
 from detector.scheduled import Audience
 from detector.storage.silences import matcher, matches
 
@@ -43,6 +44,7 @@ def audience_of(settings: Settings) -> Audience:
         _remarks(settings),
         (view,),
         settings.language,
+        lambda at: quiet_at(settings.notify.quiet, settings.notify.timezone, at),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
@@ -13,6 +13,9 @@ from detector.strict_model import Strict
 
 ReceiverName = Literal["slack", "webhook", "alertmanager", "grafana", "pagerduty", "file", "index"]
 RECEIVERS: tuple[ReceiverName, ...] = ("slack", "webhook", "alertmanager", "grafana", "pagerduty", "file", "index")
+Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
+DAYS: tuple[Day, ...] = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_HOUR = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d")
 _CHANNEL = re.compile(r"[CGD][A-Z0-9]{5,}")  # ids, not names: chat.update and reactions need the id, and names change
 _INDEX = re.compile(r"[a-z0-9][a-z0-9._-]{0,254}")  # one index, no pattern: it is written to
 
@@ -33,6 +36,15 @@ def _matcher(value: str) -> str:
     return value
 
 
+def _hour(value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = f"{value // 60:02d}:{value % 60:02d}"  # YAML reads 22:00 without quotes as a number to the base of sixty
+    if not isinstance(value, str) or not _HOUR.fullmatch(value):
+        raise ValueError("is no time of day: write HH:MM, such as 22:00")
+    return value
+
+
+HourOfDay = Annotated[str, BeforeValidator(_hour)]
 ChannelId = Annotated[str, AfterValidator(_channel_id)]
 Matchers = Annotated[tuple[Annotated[str, AfterValidator(_matcher)], ...], BeforeValidator(listed)]
 
@@ -105,6 +117,23 @@ class RouteSettings(Strict):
     """Who is asked to look: a name, or a Slack user or group id (U…, S…), which is mentioned."""
 
 
+class QuietHours(Strict):
+    """Hours of each week in which matching incidents are silenced, as by `detector incidents silence`; what goes on is told when they end."""
+
+    match: Matchers = Field(min_length=1)
+    """Matchers on the incident's labels, all must hold for every part of it."""
+    days: Annotated[tuple[Day, ...], BeforeValidator(listed)] = ()
+    """Days on which they begin (mon, tue, wed, thu, fri, sat, sun); every day when left out."""
+    start: HourOfDay = Field(alias="from")
+    """When they begin, as `22:00`."""
+    end: HourOfDay = Field(alias="to")
+    """When they end, as `07:00`; not later than `from`: on the next day."""
+    timezone: TimeZone | None = None
+    """Time zone of the hours (IANA name); `notify.timezone` when left out."""
+    comment: str = ""
+    """Why."""
+
+
 class NotifySettings(Strict):
     """Receivers; without any, `detector check` only prints."""
 
@@ -120,6 +149,8 @@ class NotifySettings(Strict):
     index: IndexSettings | None = None
     routes: tuple[RouteSettings, ...] = ()
     """List of `{match, to, channel, owner}`; the first that matches an incident decides, and without a match everybody is told."""
+    quiet: tuple[QuietHours, ...] = ()
+    """List of `{match, days, from, to, timezone, comment}`: hours in which matching incidents are silenced."""
     timezone: TimeZone = "UTC"
     """Time zone that messages show beside UTC (IANA name)."""
     storm: int = Field(5, ge=1, strict=True)
