@@ -142,3 +142,18 @@ def test_excerpts_only_when_asked_for_and_masked(workspace: Workspace, tmp_path:
     assert "each one into the xxxxxx of the xxxxx xxxx" in shown
     for word in ("crane", "ledger", "quay"):
         assert word not in shown
+
+
+def test_a_broken_line_and_a_tiny_deployment_hold_no_incident(workspace: Workspace, tmp_path: Path) -> None:
+    """Both are in the log for good: a line that was cut, and a deployment with too few requests to be judged by any level. The incident ends all the same."""
+    with (tmp_path / "log.jsonl").open("a") as log:
+        log.write('{"timestamp": "2026-11-21T00:00:0\n')
+        for hour in range(24):
+            row = envelope(95_000 + hour, END + timedelta(hours=hour), deployment="tiny", model="small")
+            log.write(json.dumps(row) + "\n")
+    run(20)
+    (parent,) = workspace.parents()
+    for hour in range(1, 22):
+        assert run(60 * hour) in (0, 1, 2)
+        assert parent.attachments[0]["color"] != "#8a8a8a"
+    assert parent.metadata["event_payload"]["state"] == "resolved"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from multiprocessing.synchronize import Event
 from pathlib import Path
 
@@ -17,6 +19,7 @@ import pytest
 import sqlalchemy as sa
 
 from detector.errors import StoreError
+from detector.incident_reducer import advance
 from detector.notify.base import Route
 from detector.notify.slack import SlackReceiver
 from detector.scheduled import Audience, run_once
@@ -260,3 +263,22 @@ def test_an_incident_comes_back_as_it_was_kept(url: str) -> None:
 def test_a_store_that_cannot_be_opened_says_so(address: str) -> None:
     with pytest.raises(StoreError, match="store"):
         Store(address, "s3cret")
+
+
+def test_an_incident_of_an_older_version_is_read(tmp_path: Path) -> None:
+    """What it did not know yet has its default; the incident goes on."""
+    store = Store(f"sqlite:///{tmp_path}/d.db")
+    old = fired(finding(T0))
+    with store.transaction() as connection:
+        store.save(connection, [old])
+        body = json.loads(connection.scalar(sa.text("SELECT body FROM incident")))  # type: ignore[arg-type]  # a text
+        for name in ("clean", "hidden", "totals", "begun", "eased"):
+            del body[name]
+        for one in body["findings"]:
+            del one["hits"], one["rule_digest"]
+        connection.execute(sa.text("UPDATE incident SET body = :body"), {"body": json.dumps(body)})
+    (kept,) = store.incidents()
+    assert kept == replace(old, totals={})
+    done = advance([kept], report(T0 + 86400), list(RULES.values()), T0 + 86400)
+    assert [change.kind for change in done.changes] == ["resolved"]
+    store.close()
