@@ -49,7 +49,8 @@ def scenes(language: Language) -> list[tuple[str, list[SlackMessage]]]:
     style = Style(language, "Asia/Seoul")
 
     def finding(*given: Any, **more: Any) -> Finding:
-        return translated((english(*given, **more),), list(RULES.values()), language)[0]
+        made = english(*given, **more)
+        return translated((replace(made, references=RULES[made.rule].references),), list(RULES.values()), language)[0]
 
     case = finding(T0, slices=(SLICE,), also={"length_cutoff": 19}, since=T0 - 600)
     first = fired(case)

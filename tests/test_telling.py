@@ -29,6 +29,7 @@ def test_many_new_incidents_are_one_summary(desk: Desk) -> None:
     """Six are a storm, five are not; each one's changes follow in the thread; edits stay silent."""
     desk.run(0, *storm(0, 6))
     assert "6 new incidents" in desk.parent().text
+    assert json.dumps(desk.parent().attachments).count("since 2027-01-15 08:00 UTC") == 6
     assert desk.slack.replies(desk.parent()) == []
     desk.run(5, *storm(5, 6))
     assert desk.slack.replies(desk.parent()) == []

@@ -189,7 +189,8 @@ def _storm(telling: Telling, style: Style) -> SlackMessage:
 
 def _storm_line(incident: Incident, style: Style) -> str:
     finding = incident.findings[0]
-    return cut(f"{MARKS[incident.severity]} *{entities(incident.title)}*\n{series(finding)}: {share(finding, style)}", 600)
+    since = say(style.language, "since", time=moment(incident.since, style))
+    return cut(f"{MARKS[incident.severity]} *{entities(incident.title)}*\n{series(finding)}: {share(finding, style)}, {since}", 600)
 
 
 def _chunks(lines: Sequence[str]) -> list[str]:
