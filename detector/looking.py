@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from detector.config import Settings
 from detector.errors import SourceError
@@ -40,11 +40,9 @@ class Looking:
     def run(self, group: Group) -> Run:
         """One run of one group. Raises StoreError: nothing was sent then."""
         elsewhere = frozenset(rule.id for rule in self.rules) - {rule.id for rule in group.rules}
-        # what an outage left behind is told at once: as one message, however few incidents it is
-        late = self.window(group, self.clock())
-        catches_up = late.end - late.start > self.settings.schedule.window
-        audience = replace(self.audience, storm=1) if catches_up else self.audience
-        run = run_once(lambda: self.report(group), group.rules, self.store, audience, self.clock, one_shot=self.one_shot, wait=self.wait, elsewhere=elsewhere)
+        run = run_once(
+            lambda: self.report(group), group.rules, self.store, self.audience, self.clock, one_shot=self.one_shot, wait=self.wait, elsewhere=elsewhere
+        )
         window = run.report.window
         again = any(entry.is_whole and not entry.lasting for entry in run.report.could_not)
         if not run.skipped and window is not None and not again:
@@ -56,7 +54,6 @@ class Looking:
         """What the log shows now."""
         schedule, now = self.settings.schedule, self.clock()
         window = self.window(group, now)
-        self._say_what_is_left_out(group, now)
         span = Span(start=window.start, end=window.end)
         try:
             sources = open_source(self.settings, None, jobs=1, format_of=None, span=span, rules=group.rules, now=now)
@@ -70,10 +67,7 @@ class Looking:
         end = (now - self.settings.source.lag) // MINUTE * MINUTE  # whole minutes: the last one would be judged half full
         last = self.store.fact(f"looked.{group.name}")
         behind = end - float(last) if last is not None else 0.0
-        return Window(end - min(max(schedule.window, behind), max(schedule.window, schedule.catch_up)), end)
-
-    def _say_what_is_left_out(self, group: Group, now: float) -> None:
-        schedule, last = self.settings.schedule, self.store.fact(f"looked.{group.name}")
-        behind, longest = self.window(group, now).end - float(last) if last is not None else 0.0, max(schedule.window, schedule.catch_up)
+        longest = max(schedule.window, schedule.catch_up)
         if behind > longest:
             self.log(f"group {group.name}: nobody looked for {behind:.0f} s; only the last {longest:.0f} s are made up for (schedule.catch_up)")
+        return Window(end - min(max(schedule.window, behind), longest), end)
