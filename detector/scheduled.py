@@ -124,6 +124,7 @@ def run_once(
             audience.excerpts,
             {name: store.told(name) for name in audience.receivers},
             ended,
+            {incident.id: incident for incident in advanced.incidents},
         )
         with store.transaction() as connection:  # all of it or nothing: a crash before this line decides again, after it sends
             changed = {incident.id: incident for incident in before}

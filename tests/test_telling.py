@@ -37,9 +37,27 @@ def test_many_new_incidents_are_one_summary(desk: Desk) -> None:
     (reply,) = desk.slack.replies(desk.parent())
     assert "CRITICAL" in reply.text
     assert "d5" in reply.text
-    desk.run(CLEAN_AFTER)
+    desk.run(CLEAN_AFTER, *storm(CLEAN_AFTER, 1))
     assert len(desk.slack.parents()) == 1
+    assert len(desk.slack.replies(desk.parent())) == 6
+    shown = json.dumps(desk.parent().attachments, ensure_ascii=False)
+    assert (shown.count("✅"), shown.count("🟠"), desk.parent().attachments[0]["color"]) == (5, 1, "#e8a317")
+    desk.run(2 * CLEAN_AFTER)
     assert len(desk.slack.replies(desk.parent())) == 7
+    assert desk.parent().text.startswith("✅ 6 incidents of one run")
+    assert desk.parent().attachments[0]["color"] == "#2e9e5b"
+
+
+@pytest.mark.parametrize("fault", ["500", "lost", "500stored", "429long"])
+@pytest.mark.parametrize("method", ["chat.postMessage", "chat.update"])
+def test_a_summary_is_brought_up_to_date_whatever_fails(method: str, fault: str, desk: Desk) -> None:
+    """The reply once, the edit at the latest at the next run."""
+    desk.run(0, *storm(0, 6))
+    desk.slack.faults.append((method, fault))
+    assert desk.run(CLEAN_AFTER, *storm(CLEAN_AFTER, 5)).exit_code == 3
+    assert desk.run(CLEAN_AFTER + 5, *storm(CLEAN_AFTER + 5, 5)).exit_code == 1
+    assert len(desk.slack.replies(desk.parent())) == 1
+    assert json.dumps(desk.parent().attachments, ensure_ascii=False).count("✅") == 1
 
 
 def test_five_new_incidents_are_five_messages(desk: Desk) -> None:

@@ -36,7 +36,8 @@ class Telling:
 
     `at`: seconds since 1970 UTC. `storm`: the new incidents of the same run that one summary stands for (kind `storm`). `excerpts`: masked text by request id,
     empty unless `privacy.content` allows it. `channel`: Slack channel of the incident's route, None for the receiver's own; `owner`: who is asked to look.
-    `quiet`: a silence or snooze is in force, so it must wake nobody.
+    `quiet`: a silence or snooze is in force, so it must wake nobody. `siblings`: as they are now, the incidents that this receiver was told of in one summary
+    with this one.
     """
 
     kind: str
@@ -49,6 +50,7 @@ class Telling:
     channel: str | None = None
     owner: str | None = None
     quiet: bool = False
+    siblings: tuple[Incident, ...] = ()
 
 
 TELLING = TypeAdapter(Telling)
@@ -65,10 +67,12 @@ class Route:
 
 @dataclass(frozen=True)
 class Told:
-    """What a receiver was last told of an incident, or is about to be: how often it had been opened, and its severity."""
+    """What a receiver was last told of an incident, or is about to be: how often it had been opened, and its severity; `storm`: ids of the incidents that one
+    summary tells of, where it was told in one."""
 
     opened: int
     severity: str
+    storm: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

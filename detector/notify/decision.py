@@ -36,6 +36,7 @@ def decide(
     excerpts: Callable[[Incident], Mapping[str, str]] = lambda incident: {},
     told: Mapping[str, Mapping[str, Told]] | None = None,
     ended: Sequence[Incident] = (),
+    everyone: Mapping[str, Incident] | None = None,
 ) -> list[Decision]:
     """Messages for these changes, in their order.
 
@@ -44,6 +45,7 @@ def decide(
         storm: more new incidents than this for one receiver and channel become one summary.
         told: receiver -> incident -> what it knows of it. None: nothing is made up for.
         ended: incidents that ended a short while ago, for receivers that want to hear that again.
+        everyone: all incidents by id, as they are now; for those that were told in one summary.
     """
     found: list[Decision] = []
     open_ones = list(still)
@@ -88,6 +90,7 @@ def decide(
                 route.channel,
                 route.owner,
                 is_quiet(change.incident, silences, now),
+                _siblings(change.incident, known, everyone or {}),
             )
             found.append(Decision(change_key(change, now), receiver.name, telling))
         if "still" in receiver.kinds:
@@ -102,6 +105,11 @@ def decide(
                 telling = Telling("still", reason, now, incident, links(incident), owner=routes(incident).owner, quiet=quiet)
                 found.append(Decision(_key("still", now, incident.id), receiver.name, telling))
     return found
+
+
+def _siblings(incident: Incident, known: Mapping[str, Told], everyone: Mapping[str, Incident]) -> tuple[Incident, ...]:
+    told = known.get(incident.id)
+    return () if told is None else tuple(everyone[name] for name in told.storm if name in everyone)
 
 
 def _knows(known: Mapping[str, Told], incident: Incident) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from detector.errors import NotifyError
 from detector.notify.base import TELLING, Receiver, Telling, Told
@@ -89,8 +90,16 @@ def _send(store: Store, receiver: Receiver, message: Message, telling: Telling, 
         text = f"{receiver.name}: it could not make the message ({type(error).__name__}); please report this"
         store.mark(message.id, "waiting", now=clock(), error=text, next_at=clock() + FIRST_DELAY, attempted=False)
         return NotifyError(text, retryable=True)
-    store.delivered(message, reference, {incident.id: Told(incident.opened, incident.severity) for incident in telling.storm or (telling.incident,)}, clock())
+    store.delivered(message, reference, _told(telling, thread, reference), clock())
     return None
+
+
+def _told(telling: Telling, thread: dict[str, Any] | None, reference: dict[str, Any] | None) -> dict[str, Told]:
+    """What the receiver knows now. One that was told in a summary stays part of it for as long as it stands there."""
+    names = tuple(incident.id for incident in telling.storm)
+    if not names and thread is not None and reference is not None and reference.get("storm"):
+        names = tuple(thread["told"].get("storm") or ())
+    return {incident.id: Told(incident.opened, incident.severity, names) for incident in telling.storm or (telling.incident,)}
 
 
 def _incidents(message: Message, telling: Telling) -> list[str | None]:

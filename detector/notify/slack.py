@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.client import HTTPException
 from typing import Any
 from urllib.error import URLError
@@ -126,12 +126,18 @@ class SlackReceiver:
 
     def _in_storm(self, telling: Telling, key: str, thread: dict[str, Any], *, tried_at: float | None) -> dict[str, Any]:
         """An incident that was told in a summary goes on in that summary's thread. If a person deleted the summary, it gets a parent of its own."""
-        if telling.kind in EDITS or (tried_at is not None and self._find(thread["channel"], key, tried_at, thread["ts"]) is not None):
+        if telling.kind in EDITS:
             return thread
-        found = self._find(thread["channel"], key, tried_at) if tried_at is not None else None
-        broadcast = telling.kind in BROADCAST
-        reference = found or self._post(thread["channel"], parent(telling, self.style), telling, key, thread["ts"], broadcast=broadcast)
-        return thread if reference.get("in_thread") else reference
+        if tried_at is None or self._find(thread["channel"], key, tried_at, thread["ts"]) is None:
+            found = self._find(thread["channel"], key, tried_at) if tried_at is not None else None
+            broadcast = telling.kind in BROADCAST
+            reference = found or self._post(thread["channel"], parent(telling, self.style), telling, key, thread["ts"], broadcast=broadcast)
+            if not reference.get("in_thread"):
+                return reference
+        if telling.siblings:  # the summary shows which of them go on, and turns green with the last
+            whole = replace(telling, kind="storm", incident=telling.siblings[0], storm=telling.siblings)
+            self._edit(whole, thread)
+        return thread
 
     def _post(self, channel: str, message: SlackMessage, telling: Telling, key: str, thread_ts: str | None, *, broadcast: bool = False) -> dict[str, Any]:
         """Post one message, paced; returns where it stands. Slack posts a reply to a deleted parent un-threaded, in silence: `in_thread` tells."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from detector import __version__
-from detector.findings import Finding
+from detector.findings import SEVERITIES, Finding
 from detector.incidents import Incident
 from detector.notify.base import EDITS, Link, Telling
 from detector.notify.slack_parts import (
@@ -38,7 +38,7 @@ from detector.notify.wording import duration, say
 from detector.render.inert import plain
 from detector.render.numbers import percent
 
-SHOWN_RULES, SHOWN_SERIES, SHOWN_STORM, SHOWN_OWNERS = 6, 6, 20, 10
+SHOWN_RULES, SHOWN_SERIES, SHOWN_STORM, SHOWN_OWNERS = 6, 6, 16, 10
 EXCERPT_LINES, EXCERPT_LINE = 8, 200
 MENTIONED = frozenset({"fired", "reopened", "escalated", "reminder"})  # what an owner is called for
 _PERSON, _GROUP = re.compile(r"[UW][A-Z0-9]{5,}"), re.compile(r"S[A-Z0-9]{5,}")
@@ -175,7 +175,8 @@ def _by_rule(incident: Incident, style: Style) -> Blocks:
 
 def _storm(telling: Telling, style: Style) -> SlackMessage:
     language, members = style.language, telling.storm
-    head = f"⛈ {say(language, 'storm', count=len(members))}"
+    going_on = [incident for incident in members if incident.open]
+    head = f"⛈ {say(language, 'storm', count=len(members))}" if going_on else f"✅ {say(language, 'storm_over', count=len(members))}"
     blocks: Blocks = [section(say(language, "storm_why", count=len(members)))]
     blocks += [section(line) for line in _chunks([_storm_line(incident, style) for incident in members[:SHOWN_STORM]])]
     if len(members) > SHOWN_STORM:
@@ -183,14 +184,14 @@ def _storm(telling: Telling, style: Style) -> SlackMessage:
     if telling.owner:
         blocks.append(section(f"*{say(language, 'owner')}*  {' '.join(_owner(owner) for owner in telling.owner.split(chr(10))[:SHOWN_OWNERS])}"))
     blocks.append(context(f"detector incidents list · detector {__version__}"))
-    worst = "critical" if any(incident.severity == "critical" for incident in members) else "warning"
+    worst = max((incident.severity for incident in going_on), key=SEVERITIES.index, default="resolved")
     return SlackMessage(head, [header(head)], [{"color": COLOURS[worst], "fallback": head, "blocks": fit(blocks, style)}])
 
 
 def _storm_line(incident: Incident, style: Style) -> str:
     finding = incident.findings[0]
     since = say(style.language, "since", time=moment(incident.since, style))
-    return cut(f"{MARKS[incident.severity]} *{entities(incident.title)}*\n{series(finding)}: {share(finding, style)}, {since}", 600)
+    return cut(f"{MARKS[state_word(incident)]} *{entities(incident.title)}*\n{series(finding)}: {share(finding, style)}, {since}", 600)
 
 
 def _chunks(lines: Sequence[str]) -> list[str]:
