@@ -89,6 +89,11 @@ class Finding:
     def model(self) -> str | None:
         return self.labels.get("model")
 
+    @property
+    def place(self) -> str:
+        """Where an incident of it is: the deployment; where the log names none, the model, which is the best that is known of it."""
+        return self.deployment or (f"model\x1f{self.model}" if self.model else "")
+
     def rank(self) -> tuple[Any, ...]:
         """Sort key: most important first; stable for equal input whatever the order of reading."""
         labels = tuple(sorted((name, value or "") for name, value in self.labels.items()))

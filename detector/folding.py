@@ -10,9 +10,9 @@ from detector.findings import Finding
 
 
 def fold(findings: Sequence[Finding]) -> list[Finding]:
-    """Give findings of one incident the same `incident` key: same deployment, and at least half of the smaller one's requests in common.
+    """Give findings of one incident the same `incident` key: in the same place, and with at least half of the smaller one's requests in common.
 
-    The key holds no numbers: the deployment and the most important signal of the incident.
+    The key holds no numbers: the place (`Finding.place`) and the most important signal of the incident.
     """
     root = list(range(len(findings)))
 
@@ -24,14 +24,14 @@ def fold(findings: Sequence[Finding]) -> list[Finding]:
     for i, one in enumerate(findings):
         for j in range(i):
             other = findings[j]
-            if one.deployment == other.deployment and (one.signal == other.signal or _overlap(one, other)):
+            if one.place == other.place and (one.signal == other.signal or _overlap(one, other)):
                 a, b = find(i), find(j)
                 root[max(a, b)] = min(a, b)
     keys = {}
     for i, finding in enumerate(findings):
         head = find(i)
         if head == i:
-            keys[i] = fingerprint(finding.deployment, finding.signal)
+            keys[i] = fingerprint(finding.place, finding.signal)
     return [replace(finding, incident=keys[find(i)]) for i, finding in enumerate(findings)]
 
 
@@ -40,6 +40,6 @@ def _overlap(one: Finding, other: Finding) -> bool:
     return shared * 2 >= max(1, min(one.counts.flagged, other.counts.flagged)) and shared > 0
 
 
-def fingerprint(deployment: str | None, signal: str) -> str:
-    """The id of an incident that begins with this signal on this deployment: stable over runs and processes."""
-    return hashlib.sha256(f"{deployment or ''}\x1f{signal}".encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def fingerprint(place: str, signal: str) -> str:
+    """The id of an incident that begins with this signal in this place (`Finding.place`): stable over runs and processes."""
+    return hashlib.sha256(f"{place}\x1f{signal}".encode("utf-8", "surrogatepass")).hexdigest()[:16]

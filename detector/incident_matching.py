@@ -21,8 +21,8 @@ def groups_of_incidents(findings: Sequence[Finding]) -> list[tuple[Finding, ...]
 
 def matched(kept: dict[str, Incident], group: tuple[Finding, ...], now: float, policy: Policy) -> tuple[Incident | None, list[Incident]]:
     """The incident that a group belongs to (the oldest open one that shares a signal, else one resolved not long ago), and further open ones that it joins."""
-    deployment, signals = group[0].deployment, {finding.signal for finding in group}
-    related = [incident for incident in kept.values() if incident.deployment == deployment and signals & set(incident.signals)]
+    place, signals = group[0].place, {finding.signal for finding in group}
+    related = [incident for incident in kept.values() if incident.place == place and signals & set(incident.signals)]
     open_ones = [incident for incident in related if incident.open]
     if open_ones:
         return open_ones[0], open_ones[1:]
@@ -32,7 +32,7 @@ def matched(kept: dict[str, Incident], group: tuple[Finding, ...], now: float, p
     if recent:
         return max(recent, key=lambda incident: (incident.resolved_at or 0, incident.id)), []
     # the same fault after a long time: the id is taken, so the old incident is opened again rather than overwritten
-    return kept.get(fingerprint(deployment, group[0].signal)), []
+    return kept.get(fingerprint(place, group[0].signal)), []
 
 
 def opened_by(group: tuple[Finding, ...]) -> Incident:
@@ -40,8 +40,9 @@ def opened_by(group: tuple[Finding, ...]) -> Incident:
     first = group[0]
     since = min(finding.firing[0] for finding in group)
     return Incident(
-        id=fingerprint(first.deployment, first.signal),
+        id=fingerprint(first.place, first.signal),
         deployment=first.deployment,
+        model=None if first.deployment else first.model,
         signals=tuple(sorted({finding.signal for finding in group})),
         rules=(),
         state="pending",

@@ -44,6 +44,7 @@ class Incident:
 
     By rule: `clean`, since when it is clean; `hidden`, since when and why it could not be looked at; `totals`, its flagged requests since the incident was
     opened, and up to which instant they are counted. `begun`: by rule and series, since when it fires without a break, for rules with a `for`.
+    `model`: of the incident, where the log names no deployment.
     """
 
     id: str
@@ -77,10 +78,21 @@ class Incident:
     hidden: dict[str, tuple[float, str]] = field(default_factory=dict)
     totals: dict[str, tuple[int, float]] = field(default_factory=dict)
     begun: dict[str, float] = field(default_factory=dict)
+    model: str | None = None
 
     @property
     def open(self) -> bool:
         return self.state != "resolved"
+
+    @property
+    def place(self) -> str:
+        """As `Finding.place`."""
+        return self.deployment or (f"model\x1f{self.where}" if self.where else "")
+
+    @property
+    def where(self) -> str:
+        """The name of the place, for people; empty where the log names none."""
+        return self.deployment or self.model or (self.findings[0].model if self.findings else None) or ""  # older versions kept no model
 
     @property
     def total_flagged(self) -> int:

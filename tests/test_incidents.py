@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace
 
 from detector.findings import Counted, Finding
+from detector.folding import fold
 from detector.incident_reducer import advance
 from detector.incidents import Advanced, Change, Incident, Policy
 from detector.notify.decision import change_key
@@ -381,3 +382,19 @@ def test_whoever_took_a_part_has_taken_the_whole() -> None:
     at = T0 + 5 * MINUTE
     done = advance(taken, report(at, *firing(5), *firing(5, identifier="garbled_text_spike")), rules, at)
     assert [one.acked_by for one in done.incidents if one.open] == ["kim"]
+
+
+def test_without_a_deployment_each_model_is_a_place_of_its_own() -> None:
+    """The log names none: two models with the same trouble are two incidents, called by their models; pods of one are one."""
+
+    def bare(at: float, model: str, *pods: str) -> list[Finding]:
+        return [replace(finding(at), labels={"deployment": None, "model": model, "pod": pod}) for pod in pods]
+
+    rules = [rule(LEAK)]
+    found = fold([*bare(T0, "a", "p1", "p2"), *bare(T0, "b", "p3")])
+    done = advance((), report(T0, *found), rules, T0)
+    assert sorted((one.where, len(one.findings)) for one in done.incidents) == [("a", 2), ("b", 1)]
+    again = advance(done.incidents, report(T0 + 300, *fold(bare(T0 + 300, "b", "p4"))), rules, T0 + 300)
+    assert {one.id for one in again.incidents} == {one.id for one in done.incidents}
+    nameless = fold([replace(finding(T0), labels={"pod": "p"})])
+    assert [one.where for one in advance((), report(T0, *nameless), rules, T0).incidents] == [""]

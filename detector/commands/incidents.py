@@ -94,7 +94,7 @@ def _list(args: argparse.Namespace) -> int:
         taken = f", taken by {plain(incident.acked_by, 40)}" if incident.acked_by else ""
         if incident.open and incident.snoozed_until is not None and incident.snoozed_until > now:
             taken += f", snoozed until {clock(incident.snoozed_until)} UTC"
-        where = plain(incident.deployment or "all", 60)
+        where = plain(incident.where or "all", 60)
         print(f"{incident.id}  {incident.severity.upper():8}  {incident.state}{taken}  {where}  since {clock(incident.since)} UTC")
         if incident.findings:
             print(f"    {incident.title}: {rate_line(incident.findings[0])}")
@@ -115,7 +115,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.format == "json":
         print(json.dumps(_data(found), ensure_ascii=False, indent=1))
         return OK
-    print(f"{found.id}  {found.severity.upper()}  {found.state}  {plain(found.deployment or 'all', 60)}")
+    print(f"{found.id}  {found.severity.upper()}  {found.state}  {plain(found.where or 'all', 60)}")
     print(f"  {found.title}")
     print(f"  since {clock(found.since)} UTC, last seen firing {clock(found.active_at)} UTC, opened {several(found.opened, 'time')}")
     if found.blind_since is not None:

@@ -37,7 +37,7 @@ class PagerDutyReceiver:
         if action == "trigger":
             body["payload"] = {
                 "summary": plain(line(incident), SUMMARY_LIMIT),
-                "source": plain(incident.deployment or "llm-response-detector", 200),
+                "source": plain(incident.where or "llm-response-detector", 200),
                 "severity": SEVERITY[incident.severity],
                 "timestamp": iso(incident.since),
                 "component": plain(incident.findings[0].labels.get("model") or "", 200),

@@ -201,7 +201,7 @@ def _chunks(lines: Sequence[str]) -> list[str]:
 
 def _headline(incident: Incident, style: Style) -> str:
     word = state_word(incident)
-    return f"{MARKS[word]} {say(style.language, word)}: {entities(incident.title)} — {inert(incident.deployment or say(style.language, 'all'), 60)}"
+    return f"{MARKS[word]} {say(style.language, word)}: {entities(incident.title)} — {inert(incident.where or say(style.language, 'all'), 60)}"
 
 
 def _sentence(incident: Incident, telling: Telling, style: Style) -> str:
