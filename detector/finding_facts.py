@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -23,8 +23,9 @@ LONGEST_BY_MINUTE = 720  # minutes; scheduled runs judge an hour, and six after 
 TREND_WINDOW, TREND_ALL = 8, 24  # bars of the small chart in messages: a third is the window, the rest what came before it
 
 
-def finding_of(scored: Scored, series: int, totals: Panel, ledger: Ledger, window: Window) -> Finding:
-    """The finding of one series that fires. `totals`: counts of the window in one bin."""
+def finding_of(scored: Scored, series: int, totals: Panel, ledger: Ledger, window: Window, panels: Callable[..., Panel] | None = None) -> Finding:
+    """The finding of one series that fires. `totals`: counts of the window in one bin; `panels`: `ledger.panel` with a memory, where many series fire."""
+    panels = panels or ledger.panel
     rule, labels = scored.rule, scored.labels[series]
     start, end = window.first_minute, window.end_minute
     firing = scored.firing()[series]
@@ -32,7 +33,7 @@ def finding_of(scored: Scored, series: int, totals: Panel, ledger: Ledger, windo
     best = int(np.nanargmax(np.where(firing, scored.score[series], np.nan)))
     fired = np.flatnonzero(firing)
     peak_start = max(start, int(scored.ends[fired[0]] - scored.length[series, fired[0]]))
-    before = ledger.panel(rule.signal, rule.group_by, start - max(rule.baseline_minutes, 1), start, 1, rule.subtypes)
+    before = panels(rule.signal, rule.group_by, start - max(rule.baseline_minutes, 1), start, 1, rule.subtypes)
     baseline = _counts(before, series)
     evidence = _evidence(ledger, rule, labels, window)
     chronic = rule.detector != "spike" and _chronic(counts, baseline, before, series)
@@ -56,8 +57,8 @@ def finding_of(scored: Scored, series: int, totals: Panel, ledger: Ledger, windo
         expected=None if np.isnan(expected) else expected,
         peak=_peak(ledger, rule, series, peak_start, int(scored.ends[fired[-1]]), counts),
         chronic=chronic,
-        trend=_trend(ledger, rule, series, start, end),
-        hits=_hits(ledger, rule, series, start, end),
+        trend=_trend(panels, rule, series, start, end),
+        hits=_hits(panels, rule, series, start, end),
         subtypes=dict(sorted(evidence.subtypes.items(), key=lambda item: (-item[1], item[0]))),
         also=dict(sorted(evidence.also.items(), key=lambda item: (-item[1], item[0]))),
         slices=stand_out(ledger, rule.signal, rule.group_by, labels, window, rule.subtypes),
@@ -96,18 +97,18 @@ def _peak(ledger: Ledger, rule: Rule, series: int, start: int, end: int, counts:
     return _counts(panel, series)
 
 
-def _trend(ledger: Ledger, rule: Rule, series: int, start: int, end: int) -> tuple[tuple[int, int], ...]:
+def _trend(panels: Callable[..., Panel], rule: Rule, series: int, start: int, end: int) -> tuple[tuple[int, int], ...]:
     """Counts of the window in TREND_WINDOW stretches, and of as long stretches before it, TREND_ALL in all."""
     step = max(1, -(-(end - start) // TREND_WINDOW))
-    panel = ledger.panel(rule.signal, rule.group_by, end - TREND_ALL * step, end, step, rule.subtypes)
+    panel = panels(rule.signal, rule.group_by, end - TREND_ALL * step, end, step, rule.subtypes)
     return tuple(zip(panel.flagged[series].tolist(), panel.requests[series].tolist(), strict=True))
 
 
-def _hits(ledger: Ledger, rule: Rule, series: int, start: int, end: int) -> tuple[tuple[int, int], ...]:
+def _hits(panels: Callable[..., Panel], rule: Rule, series: int, start: int, end: int) -> tuple[tuple[int, int], ...]:
     """Minutes of the window with flagged requests, for totals over many runs."""
     if end - start > LONGEST_BY_MINUTE:
         return ()
-    flagged = ledger.panel(rule.signal, rule.group_by, start, end, 1, rule.subtypes).flagged[series]
+    flagged = panels(rule.signal, rule.group_by, start, end, 1, rule.subtypes).flagged[series]
     return tuple((start + minute, int(flagged[minute])) for minute in np.flatnonzero(flagged).tolist())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +66,8 @@ def judge(ledger: Ledger, rules: Sequence[Rule], window: Window, every: int = 5,
         if known.any():
             judged.add(rule.signal)
         firing = scored.firing().any(axis=1) & (totals.flagged.sum(axis=1) > 0)  # without a hit in the window it fired on requests before it only
-        findings.extend(finding_of(scored, series, totals, ledger, window) for series in np.flatnonzero(firing).tolist())
+        panels = cache(ledger.panel)  # in a storm all series ask for the same ones
+        findings.extend(finding_of(scored, series, totals, ledger, window, panels) for series in np.flatnonzero(firing).tolist())
         blind = ~known.any(axis=1) & (totals.requests.sum(axis=1) > 0)
         if blind.any() and not _covered(findings, rule.signal, scored, blind):
             unjudged.append((rule.signal, _unjudged(scored, blind)))

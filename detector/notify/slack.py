@@ -30,7 +30,9 @@ CLOCK_SKEW = 3600.0  # seconds that our clock and Slack's may differ
 MOST_ASKED = 40  # parents whose reactions a run reads, newest first: Slack allows 50 such calls a minute
 PLAIN_LIMIT = 2000  # characters of a message without blocks
 
-BROADCAST = frozenset({"escalated", "reopened"})  # an edit and a reply notify nobody who does not follow the thread; what got worse is shown in the channel too
+BROADCAST = frozenset(
+    {"escalated", "reopened", "reminder"}
+)  # an edit and a reply notify nobody who does not follow the thread; what got worse is shown in the channel too
 
 REACTIONS = {"eyes": "ack", "no_bell": "snooze", "white_check_mark": "resolve", "heavy_check_mark": "resolve"}
 
