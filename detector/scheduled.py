@@ -8,6 +8,7 @@ from reading the incidents to recording what was sent.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -30,6 +31,7 @@ SNOOZE_SECONDS = 4 * 3600  # a reaction names no time: half a shift
 FORGET_EVERY = 3600.0  # seconds; retention is counted in days
 COMMAND_WAIT = 120.0  # seconds that a command waits for a run to end
 ENDED_AGAIN = 900.0  # seconds that an end is told again where alerts are (Prometheus' resolvedRetention): a server that was restarted forgot it
+RHYTHM = 5  # runs whose distance tells a cron job's rhythm
 UNDELIVERED = 3  # exit code: a message could not be delivered; it is kept for the next run
 
 
@@ -147,10 +149,11 @@ def _pace(store: Store, receivers: Mapping[str, Receiver], at: float, *, told: b
     """Tell receivers how far runs are apart, where nothing but the runs themselves shows it."""
     repeating = [receiver for receiver in receivers.values() if isinstance(receiver, Repeating)]
     if repeating and told:
-        last = store.fact("ran")
+        ran = [*(store.fact("ran") or ())[-RHYTHM:], at]
+        apart = max((later - earlier for earlier, later in itertools.pairwise(ran)), default=0.0)  # the longest: a run by hand in between is no rhythm
         for receiver in repeating:
-            receiver.runs_every(max(0.0, at - float(last)) if last is not None else 0.0)
-        store.keep_fact("ran", at)
+            receiver.runs_every(max(0.0, apart))
+        store.keep_fact("ran", ran)
 
 
 def _remarks(speakers: Iterable[object]) -> list[str]:

@@ -41,7 +41,7 @@ class AlertmanagerReceiver:
 
     def runs_every(self, seconds: float) -> None:
         """An alert must not go stale between two runs of a cron job."""
-        self._gap = min(seconds, LONGEST_INTERVAL)
+        self._gap = max(self._gap, min(seconds, LONGEST_INTERVAL))  # the groups of one process run one right after the other
 
     def tell(self, telling: Telling, key: str, thread: dict[str, Any] | None, *, tried_at: float | None) -> dict[str, Any] | None:
         """Send the alert; sending it twice is what Alertmanager expects, so doubt needs no look-up."""

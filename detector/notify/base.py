@@ -103,7 +103,7 @@ class Repeating(Protocol):
     """A receiver that forgets what it is not told again in time."""
 
     def runs_every(self, seconds: float) -> None:
-        """The last run was so long ago, where nobody knows the rhythm of runs beforehand (a cron job)."""
+        """Runs were up to so far apart lately, where nobody knows their rhythm beforehand (a cron job)."""
         ...
 
 
