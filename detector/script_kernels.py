@@ -18,6 +18,7 @@ from detector.latin_kernels import SENTENCE_CHARACTERS, grammar, latin_languages
 from detector.signals import mojibake
 from detector.signals.chinese_in_japanese import CHINESE_IN_JAPANESE
 from detector.signals.scripts import GREEK_LETTERS, JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, not_japanese, only_simplified
+from detector.signals.token_debris import LETTERS, PIECES
 
 CHUNK_CHARACTERS = 1 << 18  # a megabyte of code points at a time
 NAMES = ("", *SCRIPTS)
@@ -142,7 +143,7 @@ def _judge(
         count = np.zeros(32, np.int64)
         runs = np.zeros(32, np.int64)
         aliens = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = 0
-        byte_letters = greeks = capitals = 0
+        byte_letters = greeks = capitals = pieces = 0
         strange = simplified = False
         before = last_script = np.int64(0)
         other, sentence = begin, False  # where the last letter that is not Latin ended; a Latin sentence beside such letters
@@ -182,6 +183,11 @@ def _judge(
                         stutters += _stutters(points, script, at, begin)
                     if last == 32 and at + 2 < end and points[at + 1] == 32 and 97 <= points[at + 2] <= 122 and 97 <= points[at - 2] <= 122:
                         singles += 1
+                    if last == 32 and 97 <= points[at - 2] <= 122:
+                        piece = at - 2
+                        while piece > begin and at - 2 - piece < LETTERS and 97 <= points[piece] <= 122:
+                            piece -= 1
+                        pieces += piece > begin and points[piece] == 32 and points[piece - 1] >= 128
                     strange |= last == 0x9983 and not hangul
                 elif at > begin:
                     stutters += _stutters(points, script, at, begin)
@@ -276,7 +282,7 @@ def _judge(
             or halfwidth >= 3
             or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
         )
-        scrambled = singles >= 4 or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
+        scrambled = singles >= 4 or pieces >= PIECES or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
         suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled or (scripts == 1 and sentence)
         if scripts == 0 and not suspect[row]:
             suspect[row] = latin_languages(points, script, begin, end, *known_words)

@@ -102,7 +102,9 @@ def _local_lines(text: str, found: list[Run]) -> list[tuple[int, int]]:
         while at < len(found) and found[at].start < end:
             at += 1
         count = letters(found[first:at])
-        if count and count["latin"] < LOCAL_LINE * count.total() and SOUP.search(line) is None:
+        count["han"] += count.pop("kana", 0)
+        heaviest = max((number for script, number in count.items() if script != "latin"), default=0)  # a sentence is in one language, splices in several
+        if heaviest and heaviest >= count["latin"] and count["latin"] < LOCAL_LINE * count.total() and SOUP.search(line) is None:
             lines.append((start, end))
         start = end + 1
     return lines
@@ -164,7 +166,7 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
     )
     if (_LIST_BEFORE if sentence or goes_on else _LABEL_BEFORE).search(head) or (_LABEL_AFTER.match(text, run.end) and not sentence):
         return False
-    ends = " ,.!?，。！？" if sentence else " "
+    ends = " ,.!?，。！？、" if sentence else " "
     near_before = before is not None and before.script in own and text[before.end : run.start].strip(ends) == ""
     near_after = goes_on or (after is not None and after.script in own and text[run.end : after.start].strip(" ") == "")
     return near_before or near_after

@@ -9,10 +9,12 @@ import re
 from collections import Counter
 
 from detector.signals import prose as prose_of
+from detector.signals.foreign_topics import is_about
 from detector.signals.foreign_words import SOUP, Switch, used_words
 from detector.signals.latin_switch import latin_switch
 from detector.signals.other_language import QUESTION_LETTERS, may_differ_in_latin_letters, other_language, question_lacks, script_of, share
 from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, has_other_script, letters, local_language, main_language, runs
+from detector.signals.token_debris import is_babel, strewn_endings, stutters
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
 ONE_SCRIPT = 0.8  # of a question's letters
@@ -27,7 +29,7 @@ _EAST = re.compile(f"[{_HAN}{_HANGUL}]")
 _SPACED = re.compile(f"[{_HAN}] +(?=[{_HAN}])")
 SPACED_SHARE = 0.25
 STUTTER_KINDS = 4
-SOUP_PIECES = 4
+SOUP_PIECES, FEWER_PIECES = 4, 2  # fewer where letters of many scripts are strewn in
 HANGUL_SHARE, HAN_SHARE = 0.12, 0.3
 _SINGLE = re.compile("(?<=[a-z] )([\u4e00-\u9fff\uac00-\ud7a3])(?= [a-z])")
 _CONNECTORS = frozenset("和与或及到至在为是从把用成的转比跟也就不")
@@ -38,7 +40,8 @@ def language_switch(content: str, user_text: str | None, system_text: str | None
     if not has_other_script(content):
         return _latin_text(content, user_text, system_text)
     text = prose_of.prose(content)
-    if len(SOUP.findall(content)) >= SOUP_PIECES:  # its brackets enclose nothing
+    soup = len(SOUP.findall(content))
+    if soup >= SOUP_PIECES or (soup >= FEWER_PIECES and len({run.script for run in runs(content)} - {"kana"}) > MANY_SCRIPTS):  # its brackets enclose nothing
         text = prose_of.without_code(content)
     found = runs(text)
     count = letters(found)
@@ -54,9 +57,15 @@ def language_switch(content: str, user_text: str | None, system_text: str | None
         return None
     if _is_list_of_languages(text):
         return None
+    if is_babel(text, found) and not any(is_about(script, content, user_text) for script in count if script != "latin"):
+        return Switch("spliced_scripts", "words of three scripts in changing order")
     singles = [single for single in _SINGLE.findall(text) if single not in _CONNECTORS]
     if len(set(singles)) >= STUTTER_KINDS:
         return Switch("scrambled_text", f"{len(singles)} single characters between pieces of Latin words")
+    if main in ("ko", "zh", "ja") and (strewn := strewn_endings(text, found)):
+        return Switch("scrambled_text", f"{strewn} pieces of Latin words between words of {main}")
+    if main == "latin" and (twice := stutters(text)):
+        return Switch("scrambled_text", f"{twice} stuttering words")
     return (
         _scrambled(text, content, count["han"] // 3, count["hangul"] // 3)
         or used_words(text, found, main, content, user_text, asked=main == asked)
