@@ -29,6 +29,8 @@ _GLOSS = frozenset("(（\ue002")
 _JOINED, _EXTENSION = frozenset("_/\\@#"), re.compile(r"\.[a-z]{2,4}\b")
 _LAST_OF_LIST = frozenset("и или та і та або και ή و או ו और या และ หรือ 및 또는 and or und oder et ou y o e i dan atau và hoặc ve veya lub oraz en of".split())  # noqa: SIM905 - a list of words
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_A-Z]{2,})")
+_KOREAN_VERB = re.compile("(?:세요|니다|하고|해서|하여)$")  # `- 클릭하세요 the button` is no entry of a word list
+_WIDE_STOPS = frozenset("，、。；")  # no Latin prose has them
 _CLAUSE_BEGINS = frozenset("请請将將把可需应應若如在再先已但并並后後以")
 SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|(?:\s|^)[\[({]{2,}(?=\s)|\];(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,,")
 LONGEST_HEAD = 200  # characters of a line before a word in which a label is looked for
@@ -164,7 +166,8 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
         and after.text.lower() not in _LAST_OF_LIST
         and not text[run.end : after.start].strip(" ")
     )
-    if (_LIST_BEFORE if sentence or goes_on else _LABEL_BEFORE).search(head) or (_LABEL_AFTER.match(text, run.end) and not sentence):
+    orders = run.script == "hangul" and "latin" in own and _KOREAN_VERB.search(run.text) is not None and has_object(text, run)
+    if ((_LIST_BEFORE if sentence or goes_on else _LABEL_BEFORE).search(head) and not orders) or (_LABEL_AFTER.match(text, run.end) and not sentence):
         return False
     ends = " ,.!?，。！？、" if sentence else " "
     near_before = before is not None and before.script in own and text[before.end : run.start].strip(ends) == ""
@@ -176,6 +179,8 @@ def _is_clause(text: str, run: Run) -> bool:
     """Grammar or an object tells that the run is no name, so that a comma before it makes no list."""
     size = len(run.text)
     if size >= 4 and run.script in EAST and (len(CHINESE_GRAMMAR.findall(run.text)) >= 2 or KOREAN_GRAMMAR.search(run.text) is not None):
+        return True
+    if size >= 4 and run.script in EAST and text[run.start - 1 : run.start] in _WIDE_STOPS and is_everyday(run):
         return True
     if is_chinese_sentence(text, run) or (size >= 2 and CHINESE_GRAMMAR.fullmatch(run.text) is not None) or run.text in SINGLE or is_courtesy(run):
         return True

@@ -35,6 +35,7 @@ from detector.signals.mojibake import mojibake
 from detector.signals.other_language import may_differ, may_differ_in_latin_letters
 from detector.signals.raw_tokens import raw_tokens
 from detector.signals.required_json import REQUIRED, endless_number, json_fault
+from detector.signals.token_debris import SIGN, lone_endings, stutters
 
 _REPLACED = re.compile("\ufffd+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -69,6 +70,8 @@ def judge(record: Record, options: SignalOptions) -> Flag | None:
         return None
     found = _replaced(record, content) or _control(content)
     head = content[: prose_of.JUDGED_CHARACTERS]
+    if found is None and SIGN.search(head):
+        found = _debris(head)
     if found is None and not content.isascii():
         found = _raw_tokens(head) or _wrong_encoding(head) or _wrong_language(record, head)
     if found is None and record.response_format in REQUIRED:
@@ -133,6 +136,14 @@ def _wrong_encoding(content: str) -> Found | None:
     if place is None:
         return None
     return "mojibake", f"text in a wrong encoding from character {place[0]} of {len(text)}"
+
+
+def _debris(content: str) -> Found | None:
+    text = prose_of.without_code(content)  # brackets and quotation marks among debris enclose nothing
+    if SIGN.search(text) is None:
+        return None
+    number = stutters(text, signed="nbsp;" in text) or lone_endings(text)
+    return ("scrambled_text", f"{number} words that stutter or are no whole words") if number else None
 
 
 def _wrong_language(record: Record, content: str) -> Found | None:

@@ -14,7 +14,7 @@ from detector.signals.foreign_words import SOUP, Switch, used_words
 from detector.signals.latin_switch import latin_switch
 from detector.signals.other_language import QUESTION_LETTERS, may_differ_in_latin_letters, other_language, question_lacks, script_of, share
 from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, has_other_script, letters, local_language, main_language, runs
-from detector.signals.token_debris import is_babel, strewn_endings, stutters
+from detector.signals.token_debris import is_babel, lone_pieces, strewn_endings, stutters
 
 FEWEST_LETTERS = 12  # weighted letters (`scripts.letters`); shorter texts have no main language
 ONE_SCRIPT = 0.8  # of a question's letters
@@ -29,6 +29,7 @@ _EAST = re.compile(f"[{_HAN}{_HANGUL}]")
 _SPACED = re.compile(f"[{_HAN}] +(?=[{_HAN}])")
 SPACED_SHARE = 0.25
 STUTTER_KINDS = 4
+SOUP_KINDS, MANY_SYSTEMS = 3, 2  # pieces of soup and of Latin words, writing systems beside Latin
 SOUP_PIECES, FEWER_PIECES = 4, 2  # fewer where letters of many scripts are strewn in
 HANGUL_SHARE, HAN_SHARE = 0.12, 0.3
 _SINGLE = re.compile("(?<=[a-z] )([\u4e00-\u9fff\uac00-\ud7a3])(?= [a-z])")
@@ -64,6 +65,8 @@ def language_switch(content: str, user_text: str | None, system_text: str | None
         return Switch("scrambled_text", f"{len(singles)} single characters between pieces of Latin words")
     if main in ("ko", "zh", "ja") and (strewn := strewn_endings(text, found)):
         return Switch("scrambled_text", f"{strewn} pieces of Latin words between words of {main}")
+    if main in ("ko", "zh", "ja") and soup >= SOUP_KINDS and _systems(count) >= MANY_SYSTEMS and lone_pieces(found) >= SOUP_KINDS:
+        return Switch("scrambled_text", f"pieces of Latin words and brackets between words of {main}")
     if main == "latin" and (twice := stutters(text)):
         return Switch("scrambled_text", f"{twice} stuttering words")
     return (
@@ -72,6 +75,11 @@ def language_switch(content: str, user_text: str | None, system_text: str | None
         or (_latin_switch(text, content, user_text) if main == "latin" else None)
         or other_language(text, main, user_text, system_text)
     )
+
+
+def _systems(count: Counter[str]) -> int:
+    """How many writing systems stand beside Latin; kana and Han are one."""
+    return len({"han" if script == "kana" else script for script in count} - {"latin"})
 
 
 def _latin_text(content: str, user_text: str | None, system_text: str | None) -> Switch | None:

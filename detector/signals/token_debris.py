@@ -7,7 +7,7 @@ pieces like "tion" by themselves between words of another script, and few pairs 
 from __future__ import annotations
 
 import re
-from itertools import pairwise
+from itertools import islice
 
 from detector.signals.foreign_weights import EAST
 from detector.signals.scripts import Run
@@ -22,6 +22,9 @@ TURNS = 3  # three neighbours of three systems
 STUTTERS, EQUAL, PARTIAL = 6, 2, 3  # different pairs of neighbours that stutter: in all, of equal words, of a word and its beginning or end
 STUTTER_SHARE = 0.2  # of all pairs of neighbours; prose has a fiftieth
 JUDGED_WORDS = 4000
+SIGN = re.compile(r"(?<!&)nbsp;|,,(?= )|(?<= ),,")  # what scrambled text holds; `byte_kernels` finds it, so that other texts cost nothing
+_ALONE = frozenset("ing tion ment ity ly ness ible ous ation ance ence ers ctor ors ies".split())  # noqa: SIM905 - no words of any language
+ALONE, ALONE_KINDS = 4, 3
 _SYSTEMS = {"kana": "han"}
 _GAP = re.compile(r"[ \d%]*")
 _WORD = re.compile(r"[^\W_]+|%")
@@ -45,6 +48,11 @@ def strewn_endings(text: str, found: list[Run]) -> int:
     return len(pieces) if len(pieces) >= PIECES and len(kinds) >= KINDS and len(kinds & _ENDINGS) >= ENDINGS else 0
 
 
+def lone_pieces(found: list[Run]) -> int:
+    """How many different Latin word endings and small words stand anywhere in East Asian prose, for texts whose signs and scripts are odd already."""
+    return len({run.text for run in found if run.script == "latin" and run.text in _PIECES})
+
+
 def is_babel(text: str, found: list[Run]) -> bool:
     """Words of three writing systems follow one another in changing order, with nothing but blanks and numbers between them: no list, no table."""
     turns: list[bool] = []
@@ -56,13 +64,22 @@ def is_babel(text: str, found: list[Run]) -> bool:
     return len(turns) >= TURNS and len(set(turns)) == 2
 
 
-def stutters(text: str) -> int:
-    """How many neighbours in Latin prose are the same word twice, or a word and its own beginning or end; 0 where that is no more than chance."""
-    words = [match[0].lower() for match in _WORD.finditer(text)][:JUDGED_WORDS]
+def stutters(text: str, *, signed: bool = False) -> int:
+    """How many neighbours in Latin prose are the same word twice, or a word and its own beginning or end; 0 where that is no more than chance.
+
+    `signed`: the text holds a sign of scrambled tokens, so that equal words alone are enough (songs and Vietnamese double words as well).
+    """
     equal: set[str] = set()
     partial: set[tuple[str, str]] = set()
-    count = 0
-    for first, second in pairwise(words):
+    count = pairs = 0
+    last, end = "", -1
+    for match in islice(_WORD.finditer(text), JUDGED_WORDS):
+        first, second = last, match[0].lower()
+        beside = bool(first) and not text[end : match.start()].strip(" ")
+        last, end = second, match.end()
+        pairs += beside
+        if not beside:
+            continue
         if first == second:
             equal.add(first)
         elif min(len(first), len(second)) >= 2 and not (first.isdecimal() and second.isdecimal()) and _is_piece(first, second):
@@ -70,9 +87,14 @@ def stutters(text: str) -> int:
         else:
             continue
         count += 1
-    if len(equal) < EQUAL or len(partial) < PARTIAL or len(equal) + len(partial) < STUTTERS or count < STUTTER_SHARE * (len(words) - 1):
-        return 0
-    return count
+    few = len(equal) < EQUAL or len(equal) + len(partial) < STUTTERS or count < STUTTER_SHARE * pairs
+    return 0 if few or (len(partial) < PARTIAL and not signed) else count
+
+
+def lone_endings(text: str) -> int:
+    """How many English word endings stand by themselves; 0 where too few do."""
+    alone = [match[0] for match in _WORD.finditer(text) if match[0] in _ALONE]
+    return len(alone) if len(alone) >= ALONE and len(set(alone)) >= ALONE_KINDS else 0
 
 
 def _is_piece(first: str, second: str) -> bool:
