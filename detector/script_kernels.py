@@ -115,6 +115,15 @@ def _small(point: int) -> bool:
 
 
 @compiled
+def _piece_before(points: NDArray[np.uint32], at: int, begin: int) -> bool:
+    """A few small Latin letters stand between blanks before `at`, and a character beyond ASCII before them."""
+    piece = at - 2
+    while piece > begin and at - 2 - piece < LETTERS and 97 <= points[piece] <= 122:
+        piece -= 1
+    return bool(piece < at - 2 and piece > begin and points[piece] == 32 and points[piece - 1] >= 128)
+
+
+@compiled
 def _stutters(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, begin: int) -> int:
     """1 where the one to three letters that end at `at` stand once more right before them, or one blank or comma before."""
     for length in range(1, 4):
@@ -184,10 +193,7 @@ def _judge(
                     if last == 32 and at + 2 < end and points[at + 1] == 32 and 97 <= points[at + 2] <= 122 and 97 <= points[at - 2] <= 122:
                         singles += 1
                     if last == 32 and 97 <= points[at - 2] <= 122:
-                        piece = at - 2
-                        while piece > begin and at - 2 - piece < LETTERS and 97 <= points[piece] <= 122:
-                            piece -= 1
-                        pieces += piece > begin and points[piece] == 32 and points[piece - 1] >= 128
+                        pieces += _piece_before(points, at, begin)
                     strange |= last == 0x9983 and not hangul
                 elif at > begin:
                     stutters += _stutters(points, script, at, begin)
@@ -212,6 +218,8 @@ def _judge(
                 if greeks >= GREEK_LETTERS:
                     other = at + 1
             elif this:
+                if this == KANA and at - begin >= 4 and points[at - 1] == 32 and 97 <= points[at - 2] <= 122:
+                    pieces += _piece_before(points, at, begin)
                 count[this] += 1
                 runs[this] += last_script != this
                 last_script = this

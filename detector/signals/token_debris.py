@@ -16,7 +16,7 @@ _ENDINGS = frozenset("ing tion ment ity ed er ly ness able ible ous ive ation an
 _WORDS = frozenset("the of and to is in that with for der die das und les des que los de la el".split())  # noqa: SIM905 - a list of words
 _PIECES = _ENDINGS | _WORDS
 _PARTICLES = frozenset("은 는 이 가 을 를 의 와 과 도 로 으로 에 에서 や と は が を の に も".split())  # noqa: SIM905 - a list of words
-LETTERS = 6  # a to z, at most, of a piece: `script_kernels` counts such before Han and Hangul
+LETTERS = 6  # a to z, at most, of a piece: `script_kernels` counts such before letters of East Asia
 PIECES, KINDS, ENDINGS = 4, 3, 2  # pieces between other words, different ones, and different endings among them
 TURNS = 3  # three neighbours of three systems
 STUTTERS, EQUAL, PARTIAL = 6, 2, 3  # different pairs of neighbours that stutter: in all, of equal words, of a word and its beginning or end
@@ -39,7 +39,6 @@ def strewn_endings(text: str, found: list[Run]) -> int:
             and before.script in EAST
             and after.script in EAST
             and run.text in _PIECES
-            and after.script != "kana"
             and text[before.end : run.start] == text[run.end : after.start] == " "
             and after.text not in _PARTICLES
         ):
