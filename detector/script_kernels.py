@@ -115,12 +115,14 @@ def _small(point: int) -> bool:
 
 
 @compiled
-def _piece_before(points: NDArray[np.uint32], at: int, begin: int) -> bool:
-    """A few small Latin letters stand between blanks before `at`, and a character beyond ASCII before them."""
-    piece = at - 2
-    while piece > begin and at - 2 - piece < LETTERS and 97 <= points[piece] <= 122:
+def _piece_before(points: NDArray[np.uint32], last: int, begin: int, blank: int) -> bool:
+    """A few small Latin letters end at `last`; before them stands a character beyond ASCII, with a blank between where one followed them."""
+    piece = last
+    while piece > begin and last - piece < LETTERS and 97 <= points[piece] <= 122:
         piece -= 1
-    return bool(piece < at - 2 and piece > begin and points[piece] == 32 and points[piece - 1] >= 128)
+    if blank:
+        return bool(piece > begin and points[piece] == blank and points[piece - 1] >= 128)
+    return bool(points[piece] >= 128)
 
 
 @compiled
@@ -193,7 +195,9 @@ def _judge(
                     if last == 32 and at + 2 < end and points[at + 1] == 32 and 97 <= points[at + 2] <= 122 and 97 <= points[at - 2] <= 122:
                         singles += 1
                     if last == 32 and 97 <= points[at - 2] <= 122:
-                        pieces += _piece_before(points, at, begin)
+                        pieces += _piece_before(points, at - 2, begin, 32)
+                    elif 97 <= last <= 122:
+                        pieces += _piece_before(points, at - 1, begin, 0)
                     strange |= last == 0x9983 and not hangul
                 elif at > begin:
                     stutters += _stutters(points, script, at, begin)
@@ -218,8 +222,12 @@ def _judge(
                 if greeks >= GREEK_LETTERS:
                     other = at + 1
             elif this:
-                if this == KANA and at - begin >= 4 and points[at - 1] == 32 and 97 <= points[at - 2] <= 122:
-                    pieces += _piece_before(points, at, begin)
+                if this == KANA and at - begin >= 4:
+                    near = points[at - 1]
+                    if near == 32 and 97 <= points[at - 2] <= 122:
+                        pieces += _piece_before(points, at - 2, begin, 32)
+                    elif 97 <= near <= 122:
+                        pieces += _piece_before(points, at - 1, begin, 0)
                 count[this] += 1
                 runs[this] += last_script != this
                 last_script = this

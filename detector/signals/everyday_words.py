@@ -105,6 +105,10 @@ _KOREAN = (
 _KOREAN_END = re.compile("(?:니다|하는|하고|해서|에서|으로|했다|한다|하게|하여|해요|세요|어요|아요|에게|까지|부터)$")
 _NAME = re.compile("(?:公司|会社|會社|集团|集團|银行|銀行|大学|大學|医院|病院|酒店|[市省县區区路街号號站駅寺山湖川縣県町村店局院部社園园祭节節門门])$")
 _COURTESY = frozenset("пожалуйста спасибо дякую شكرا شكراً תודה धन्यवाद ขอบคุณ ขอบคุณครับ ขอบคุณค่ะ ευχαριστώ 감사합니다 고맙습니다 ありがとう 谢谢 謝謝".split())  # noqa: SIM905 - a list of words
+# What makes a word of three characters from one of two; any other third character may make a brand of it (支付宝).
+_AFFIXES = frozenset(
+    "性化率度量器机機员員者式型法感力值項项类類后後前中内內外時时上下间間边邊里裡无無非不未可再已被最更新旧舊各每全总總大小多第超低高较較很太正在将將需請请只仅僅都也又并並了的地得着過过出入到成为為用作好完"
+)
 EVERYDAY_SHARE = 0.6  # of a run's characters
 
 
@@ -124,7 +128,8 @@ def is_everyday(run: Run) -> bool:
     if run.script == "han":
         if len(run.text) >= 3 and _NAME.search(run.text):
             return False
-        return len(run.text) >= 2 and everyday_share(run.text) > EVERYDAY_SHARE
+        share = everyday_share(run.text) if len(run.text) >= 2 else 0.0
+        return share > EVERYDAY_SHARE and (share == 1 or len(run.text) != 3 or run.text[0] in _AFFIXES or run.text[2] in _AFFIXES)
     if run.script == "hangul":
         return _hangul_word().match(run.text) is not None or (len(run.text) >= 3 and _KOREAN_END.search(run.text) is not None)
     return False

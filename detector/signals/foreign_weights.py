@@ -26,6 +26,7 @@ SINGLE = frozenset("请但而并若则就也很不的了再让把被將请還还
 _PARTICLE = re.compile("을|를|은|는|이|가|에|의|로|으로|와|과|도|에서|까지|부터|하고|하여|해서|합니다|하세요")
 # Single Hanja that Korean newspapers use as words: countries, parties, before, late, new, female, big …
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
+_HAN = re.compile("[\u4e00-\u9fff]")
 LONGEST_GLOSS = 120
 GLOSSED_WORDS = 4  # before a translation that ends its line
 SENTENCE = 6  # Han characters with two words of grammar among them: part of a sentence, whatever its topic
@@ -62,7 +63,8 @@ def _in_korean(text: str, run: Run, glued: bool) -> float:
             return 1.0 if size >= 2 else 0.5
         return 1.0 if glued or is_everyday(run) or not _KOREAN_NAMES.match(run.text) else 0.5
     if run.script == "kana":
-        return 0.0 if run.text in ("の", "ー") else 1.0 if (glued and size >= 2) or is_grammar(run) else 0.5
+        ending = _HAN.match(text[run.start - 1 : run.start]) is not None  # 開く: a verb, no name
+        return 0.0 if run.text in ("の", "ー") else 1.0 if (glued and size >= 2) or is_grammar(run) or ending else 0.5
     return _of_far(run, glued)
 
 

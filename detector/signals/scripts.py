@@ -49,7 +49,7 @@ LOCAL_SHARE = 0.2  # of the letters, and in that many places: a script is then t
 LOCAL_RUNS = 3
 _UNSPACED = frozenset({"han", "kana", "thai", "lao", "khmer", "myanmar"})  # a run is a clause
 LOCAL_CLAUSES = 2
-LATIN_GRAMMAR = 3  # Latin words of grammar that make prose
+LATIN_GRAMMAR, LATIN_GRAMMAR_BESIDE = 3, 2  # Latin words of grammar that make prose; fewer beside one stretch of half its letters
 STUTTER_SHARE = 0.08  # repeated pieces per Han or Hangul character; sound text has a third of it at most
 
 
@@ -139,7 +139,9 @@ def local_language(found: list[Run], count: Counter[str]) -> str | None:
         return main
     if not any(often[name] >= LOCAL_RUNS and places[name] >= LOCAL_RUNS for name in local):
         table = words_of_grammar(more=True)
-        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= LATIN_GRAMMAR or not any(
+        few = max(places[name] for name in local) == 1 and 2 * sum(local.values()) <= count["latin"] and not local.keys() & {"han", "kana", "hangul"}
+        needed = LATIN_GRAMMAR_BESIDE if few else LATIN_GRAMMAR
+        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= needed or not any(
             often[name] >= (LOCAL_CLAUSES if name in _UNSPACED else LOCAL_RUNS) for name in local
         ):
             return main

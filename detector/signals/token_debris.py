@@ -39,7 +39,7 @@ def strewn_endings(text: str, found: list[Run]) -> int:
             and before.script in EAST
             and after.script in EAST
             and run.text in _PIECES
-            and text[before.end : run.start] == text[run.end : after.start] == " "
+            and text[before.end : run.start] == text[run.end : after.start] in ("", " ")
             and after.text not in _PARTICLES
         ):
             pieces.append(run.text)

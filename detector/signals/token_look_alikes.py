@@ -16,7 +16,7 @@ _BRACKETED = re.compile(r"\[[A-Z]{2,12}\]")
 _BARE_ROLES = frozenset({"|user|", "|system|", "|assistant|", "|observation|"})
 STRIKE_CHARACTERS = 300  # longest text between <s> and </s> that is taken for strikethrough
 ROW_BARS = 3
-WRAPPED_CHARACTERS = 30  # an answer of this length that stands wholly between <s> and </s> is a sequence with its BOS and EOS
+WRAPPED_CHARACTERS = 30  # an answer of this length or of a sentence that stands wholly between <s> and </s> is a sequence with its BOS and EOS
 
 
 def without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit]:
@@ -72,7 +72,8 @@ def _strikes(text: str, hits: list[Hit]) -> set[int]:
         elif literal == "</s>" and waiting is not None:
             opener = hits[waiting]
             inner = text[opener.end : hit.start]
-            whole = not text[: opener.start].strip() and not text[hit.end :].strip() and len(inner) >= WRAPPED_CHARACTERS and _HTML.search(text) is None
+            long = len(inner) >= WRAPPED_CHARACTERS or inner.rstrip()[-1:] in tuple(".!?。！？")
+            whole = long and not text[: opener.start].strip() and not text[hit.end :].strip() and _HTML.search(text) is None
             if inner.strip() and len(inner) <= STRIKE_CHARACTERS and "[INST]" not in inner and not whole:
                 drop |= {waiting, index}
             waiting = None
