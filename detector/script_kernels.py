@@ -17,7 +17,17 @@ from detector.kernel_start import compiled
 from detector.latin_kernels import SENTENCE_CHARACTERS, grammar, latin_languages, latin_sentence
 from detector.signals import mojibake
 from detector.signals.chinese_in_japanese import CHINESE_IN_JAPANESE
-from detector.signals.scripts import GREEK_LETTERS, JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, not_japanese, only_simplified
+from detector.signals.scripts import (
+    GREEK_LETTERS,
+    JAPANESE_KANA_SHARE,
+    LOCAL_RUNS,
+    SCRIPTS,
+    SPLICED_SHARE,
+    STUTTER_SHARE,
+    common,
+    not_japanese,
+    only_simplified,
+)
 from detector.signals.token_debris import LETTERS, PIECES
 
 CHUNK_CHARACTERS = 1 << 18  # a megabyte of code points at a time
@@ -286,7 +296,7 @@ def _judge(
         both = count[HAN] > 0 and count[KANA] > 0
         if both:
             scripts -= 1
-        latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < LOCAL_SHARE * total or often < LOCAL_RUNS or both)
+        latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < SPLICED_SHARE * total or often < LOCAL_RUNS or both)
         chinese = both and (simplified or aliens >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
         strange |= byte_letters >= 2
         wrong = (

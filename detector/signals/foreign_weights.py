@@ -16,6 +16,7 @@ CHINESE_GRAMMAR = re.compile(
 )
 KOREAN_GRAMMAR = re.compile("(?:[을를은는이가에의와과도로만]|니다|하는|하고|해서|에서|으로|입니|했다|한다|하게|하여|된|들|어요|아요|세요)$")
 _JAPANESE_GRAMMAR = re.compile("^(?:それから|しかし|そして|または|ただし|なので|だから)$|(?:です|ます|ました|ません|ください|ので|ながら)$")
+_JAPANESE_LETTERS = frozenset("をはがにでへもけれるくきしたてごおりみめせげ")  # particles and endings: several beside Chinese characters are Japanese
 _CONJUNCTION = re.compile(r"\b(?:and|or|und|oder|et|ou|y|o|e|with|as|named|called|like|the|a|an|of|from|by|in|at|to|и|или)[ ,]*$", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\b(?:and|or|und|oder|et|ou|y|o|e|и|или)|,)[ ,]*$", re.IGNORECASE)
 # Surnames and cities, which Korean texts may write in Hanja without a gloss.
@@ -71,7 +72,9 @@ def _in_korean(text: str, run: Run, glued: bool) -> float:
 def _in_chinese(text: str, run: Run, glued: bool) -> float:
     size = len(run.text)
     if run.script == "kana":
-        return 0.0 if run.text in ("の", "ー", "ノ", "ン", "っ", "っ") or size < 2 else 1.0 if glued else 0.5
+        if run.text in ("の", "ー", "ノ", "ン", "っ", "っ"):
+            return 0.0
+        return (0.4 if run.text in _JAPANESE_LETTERS and glued else 0.0) if size < 2 else 1.0 if glued else 0.5
     if run.script == "hangul":
         return 1.0 if glued or KOREAN_GRAMMAR.search(run.text) or is_everyday(run) else 0.5
     return _of_far(run, glued)

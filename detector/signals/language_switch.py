@@ -11,6 +11,7 @@ from collections import Counter
 from detector.signals import prose as prose_of
 from detector.signals.foreign_topics import is_about
 from detector.signals.foreign_words import SOUP, Switch, used_words
+from detector.signals.latin_languages import words_of_grammar
 from detector.signals.latin_switch import latin_switch
 from detector.signals.other_language import QUESTION_LETTERS, may_differ_in_latin_letters, other_language, question_lacks, script_of, share
 from detector.signals.scripts import SCRIPTS, STUTTER_SHARE, has_other_script, letters, local_language, main_language, runs
@@ -22,6 +23,7 @@ KOREAN_SHARE = 0.5  # Hangul per Chinese character
 _SENTENCE_END = re.compile(r"[.。!?！？\n]+")
 MANY_SCRIPTS, LONGEST_PHRASE, LONGEST_LIST = 3, 36, 2000  # LONGEST_PHRASE in weighted letters
 _PHRASE_END = re.compile(r"[.。!?！？।؟,，、;/|\n]+")
+SENTENCE_GRAMMAR, _LATIN_WORD = 5, re.compile("[a-z\u00df-\u024f]+")
 ASKED_SHARE = 0.25  # of an answer's letters that make the question's language its own
 _HAN, _HANGUL = SCRIPTS["han"], SCRIPTS["hangul"]
 _STUTTER = re.compile(f"([{_HAN}{_HANGUL}]{{1,3}})[ ,]?\\1")
@@ -95,8 +97,11 @@ def _latin_switch(text: str, content: str, user_text: str | None) -> Switch | No
 
 
 def _is_list_of_languages(text: str) -> bool:
-    """Phrases in three scripts or more, each in one script alone: a greeting in many languages."""
+    """Phrases in three scripts or more, each in one script alone: a greeting in many languages. Latin sentences among them make it prose."""
     scripts: set[str] = set()
+    table = words_of_grammar(more=True)
+    if sum(word in table for word in _LATIN_WORD.findall(text[:LONGEST_LIST].lower())) >= SENTENCE_GRAMMAR:
+        return False
     for part in _PHRASE_END.split(text[:LONGEST_LIST]):
         count = letters(runs(part))
         inside = {"han" if script == "kana" else script for script in count}

@@ -26,7 +26,7 @@ _LISTED = re.compile(r"(?i:\b(?:and|or|und|et|y|và)[ ]\Z)")
 _LOWER = "a-zß-öø-ÿāăąćčďđēėęěğģīįıķļłńņňōőœŕřśşšţťūůűųźżžơư\u1ea0-\u1eff"
 _LOWER_BEFORE, _LOWER_AFTER = re.compile(rf"(?<![^\W_])[{_LOWER}]{{2,}},?[ ]\Z"), re.compile(rf"[ ][{_LOWER}]+")
 _GLUED_BEFORE, _GLUED_AFTER = re.compile(r"[a-z]{4,}\Z"), re.compile(r"\A(?: [a-z]|[.,;:]? )")
-_GLUED_NEXT = re.compile(r"[a-z]{3,}")  # 配置file
+_GLUED_NEXT = re.compile(r"[a-z]{2,}")  # 配置file, 检索ed
 # What is shown in its own script: dishes, works, people, places, and the labels of programs.
 _SHOWN = re.compile(
     r"(?i)\b(?:dish|food|meal|eat|ate|cook|taste|flavou?r|spicy|sweet|drink|restaurant|recipe|sauce|soup|noodle|tea|brand|compan|shop|store|"
