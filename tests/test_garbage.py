@@ -82,6 +82,13 @@ def test_json_counts_only_where_it_was_demanded() -> None:
     assert _subtype('{"a": 1,}', response_format="json_object", max_tokens=6, completion_tokens=6) is None
 
 
+def test_texts_inside_required_json_are_judged_one_by_one() -> None:
+    mixed = '{"답변": "교환은 7일 이내에 가능하며, 请保留原包装 후 보내 주세요."}'
+    assert _subtype(mixed, response_format="json_schema") == "language_switch"
+    assert _subtype('{"en": "The key is at the desk.", "zh": "钥匙在前台，请随时领取。"}', response_format="json_schema") is None
+    assert _subtype('{"translation": "冰箱 means refrigerator"}', response_format="json_schema") is None
+
+
 def test_the_question_decides_about_the_language() -> None:
     answer = "您可以在设置页面里修改收货地址，只要包裹还没有交给快递公司就可以。"
     assert _subtype(answer, user_text="How can I change the delivery address?") == "other_language"

@@ -28,6 +28,8 @@ _PARTICLE = re.compile("을|를|은|는|이|가|에|의|로|으로|와|과|도|�
 # Single Hanja that Korean newspapers use as words: countries, parties, before, late, new, female, big …
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
 _HAN = re.compile("[\u4e00-\u9fff]")
+_AND = r"[ ](?:и|или|та|або|و|أو|และ|หรือ|और|या)[ ]"
+_HAN_FOLLOWS, _HAN_BEFORE = re.compile(f"{_AND}[\u4e00-\u9fff]"), re.compile(f"[\u4e00-\u9fff]{_AND}$")
 LONGEST_GLOSS = 120
 GLOSSED_WORDS = 4  # before a translation that ends its line
 SENTENCE = 6  # Han characters with two words of grammar among them: part of a sentence, whatever its topic
@@ -42,11 +44,11 @@ def weight(text: str, run: Run, main: str, *, glued: bool) -> float:
 
 
 def is_chinese_sentence(text: str, run: Run) -> bool:
-    """A long run in simplified characters that a Chinese full stop ends: no name."""
+    """A long run in simplified characters that a full stop ends: no name."""
     return (
         run.script == "han"
         and len(run.text) >= WHOLE_SENTENCE
-        and text[run.end : run.end + 1] in ("。", "！", "？", "，")
+        and text[run.end : run.end + 1] in ("。", "！", "？", "，", ".", "!", "?")
         and simplified_count(run.text) >= 2
         and CHINESE_GRAMMAR.search(run.text) is not None
     )
@@ -131,6 +133,8 @@ def _is_gloss(text: str, run: Run) -> bool:
 
 def _elsewhere(text: str, run: Run, glued: bool) -> float:
     if run.script in EAST:
+        if run.script == "han" and not is_everyday(run) and (_HAN_FOLLOWS.match(text, run.end) or _HAN_BEFORE.search(text[max(0, run.start - 8) : run.start])):
+            return 0.25  # 小米 и 华为
         return 1.0 if len(run.text) >= 2 or glued else 0.5
     return _of_far(run, glued)
 

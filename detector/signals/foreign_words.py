@@ -30,6 +30,7 @@ _JOINED, _EXTENSION = frozenset("_/\\@#"), re.compile(r"\.[a-z]{2,4}\b")
 _LAST_OF_LIST = frozenset("и или та і та або και ή و או ו और या และ หรือ 및 또는 and or und oder et ou y o e i dan atau và hoặc ve veya lub oraz en of".split())  # noqa: SIM905 - a list of words
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_A-Z]{2,})")
 _KOREAN_VERB = re.compile("(?:세요|니다|하고|해서|하여)$")  # `- 클릭하세요 the button` is no entry of a word list
+_CLAUSE_FOLLOWS = re.compile(r"[ ][a-z]+(?:[ ][a-z]+){4}")
 _WIDE_STOPS = frozenset("，、。；")  # no Latin prose has them
 _CLAUSE_BEGINS = frozenset("请請将將把可需应應若如在再先已但并並后後以")
 SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|(?:\s|^)[\[({]{2,}(?=\s)|\];(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,,")
@@ -42,6 +43,11 @@ _SPOKEN_ABOUT = re.compile(
     r"|say|says|saying|greet\w*)\b|"
     r"뜻|의미|단어|글자|낱말|표기|意思|叫做|叫作|称为|写作|读作|という|意味|слово|означает",
     re.IGNORECASE,
+)
+# Right before a foreign word of Latin prose: it presents what is written or said, and so do other words of that script.
+_PRESENTS = re.compile(
+    r"(?i)\b(?:say|says|said|called|written|reads?|means|meaning|phrase|words?|term|signs?|buttons?|label|menu|tab|key|marked|named|brand|thé|té|chá|tee)"
+    r"[ \"“'(:]{1,3}$"
 )
 _NAMING = re.compile("이?(?:라는|라고|란 |라 |라면|라 )")
 _LATIN_INSIDE = re.compile("[а-яё]{2}[a-z]{2,}[а-яё]")  # a Latin stem with a Russian ending begins the word; here the Latin piece is inside
@@ -166,7 +172,11 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
         and after.text.lower() not in _LAST_OF_LIST
         and not text[run.end : after.start].strip(" ")
     )
-    orders = run.script == "hangul" and "latin" in own and _KOREAN_VERB.search(run.text) is not None and has_object(text, run)
+    orders = (
+        "latin" in own
+        and run.script in EAST
+        and ((_KOREAN_VERB.search(run.text) is not None and has_object(text, run)) or (is_grammar(run) and _CLAUSE_FOLLOWS.match(text, run.end) is not None))
+    )
     if ((_LIST_BEFORE if sentence or goes_on else _LABEL_BEFORE).search(head) and not orders) or (_LABEL_AFTER.match(text, run.end) and not sentence):
         return False
     ends = " ,.!?，。！？、" if sentence else " "
@@ -200,11 +210,21 @@ def _evidence(text: str, glued: list[Run], between: list[Run], main: str, conten
         weighed, places = float(len(mixed)), len(mixed)
         scripts.add("latin")
     soup = SOUP.search(text) is not None
+    presented = (
+        {run.script for run in between if run.script in EAST and _PRESENTS.search(text[max(0, run.start - NEAR) : run.start])} if main == "latin" else set()
+    )
+    last = -2  # end of the last word that may be a name
     for runs_, is_glued in ((glued, True), (between, False)):
         for run in runs_:
             if _is_asked(run, content, user_text) or _SPOKEN_ABOUT.search(text[max(0, run.start - NEAR) : run.end + NEAR]):
                 continue
+            if not is_glued and run.script in presented:
+                continue
             this = weight(text, run, main, glued=is_glued)
+            if this < NO_NAME and run.script == "hangul" and not soup:
+                near, last = last, run.end
+                if run.start - near == 1:  # a name of several words is one
+                    continue
             if this > 0:
                 weighed, places, surest = weighed + this, places + 1, max(surest, this)
                 if this >= NO_NAME or soup or (main == "latin" and run.script not in EAST and run.script != "cyrillic"):
