@@ -14,7 +14,10 @@ CHINESE_GRAMMAR = re.compile(
     "然后|但是|因此|另外|此外|由于|由於|为了|為了|例如|尽管|即使|于是|接下来|因为|因為|所以|如果|虽然|而且|或者|需要|应该|可以|我们|你们|他们|非常|进行|通过|对于|以及|已经|不是|还有|没有|沒有|什么|怎么|并且|最后|首先|不会|都是|一个|这个|这些|"
     "[的了是很也就都吗呢吧们這們嗎麼您她它你我他把被让]"
 )
-KOREAN_GRAMMAR = re.compile("(?:[을를은는이가에의와과도로만]|니다|하는|하고|해서|에서|으로|입니|했다|한다|하게|하여|된|들|어요|아요|세요)$")
+KOREAN_GRAMMAR = re.compile(
+    "(?:[을를은는이가에의와과도로만]|니다|하는|하고|해서|에서|으로|입니|했다|한다|하게|하여|된|들|어요|아요|세요"
+    "|다면|하면|려면|지만|는데|므로|니까|거나|도록|더라도|면서)$"
+)
 _JAPANESE_GRAMMAR = re.compile("^(?:それから|しかし|そして|または|ただし|なので|だから)$|(?:です|ます|ました|ません|ください|ので|ながら)$")
 _JAPANESE_LETTERS = frozenset("をはがにでへもけれるくきしたてごおりみめせげ")  # particles and endings: several beside Chinese characters are Japanese
 _CONJUNCTION = re.compile(r"\b(?:and|or|und|oder|et|ou|y|o|e|with|as|named|called|like|the|a|an|of|from|by|in|at|to|и|или)[ ,]*$", re.IGNORECASE)
