@@ -54,9 +54,13 @@ def _visible(point: np.int64) -> bool:
 
 @compiled
 def _is_odd(buffer: Bytes, at: int, end: int) -> bool:
-    """True where the byte at `at` (a control character or not ASCII) begins something that garbage is made of."""
+    """True where the byte at `at` (a control character, not ASCII, or debris of tokens) begins something that garbage is made of."""
     lead, second = buffer[at], buffer[at + 1]
     third = buffer[at + 2] if at + 2 < end else np.uint8(0)  # the next row's bytes are not this one's
+    if lead == 0x2C:  # two commas beside a blank
+        return bool(second == 0x2C and (third == 0x20 or (at > 0 and buffer[at - 1] == 0x20)))
+    if lead == 0x70:  # nbsp;
+        return bool(second == 0x3B and at > 2 and buffer[at - 1] == 0x73 and buffer[at - 2] == 0x62 and buffer[at - 3] == 0x6E)
     if lead < 0x80:
         return True  # a control character: the caller looks at no other ASCII
     if lead < 0xC2:

@@ -34,6 +34,8 @@ _ANY = tuple(range(256))
 # (first, second byte) of what garbage is made of; `byte_kernels` looks exactly
 _ODD: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), 0x7F, 0xEE, *range(0xF1, 0x100)), _ANY),  # control characters, private use, beyond emoji
+    ((0x2C,), (0x2C,)),  # ,, of scrambled text
+    ((0x70,), (0x3B,)),  # the same: nbsp;
     ((0xC2,), (*range(0x80, 0xA0), 0xAD)),  # C1 controls, soft hyphen
     ((0xC3,), _ANY),  # UTF-8 read as Latin-1 or Windows-1252: what follows decides
     ((0xC4,), (0xA0, 0x8A)),  # byte-level tokenizers' space and newline

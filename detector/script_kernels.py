@@ -17,7 +17,18 @@ from detector.kernel_start import compiled
 from detector.latin_kernels import SENTENCE_CHARACTERS, grammar, latin_languages, latin_sentence
 from detector.signals import mojibake
 from detector.signals.chinese_in_japanese import CHINESE_IN_JAPANESE
-from detector.signals.scripts import GREEK_LETTERS, JAPANESE_KANA_SHARE, LOCAL_RUNS, LOCAL_SHARE, SCRIPTS, STUTTER_SHARE, common, not_japanese, only_simplified
+from detector.signals.scripts import (
+    GREEK_LETTERS,
+    JAPANESE_KANA_SHARE,
+    LOCAL_RUNS,
+    SCRIPTS,
+    SPLICED_SHARE,
+    STUTTER_SHARE,
+    common,
+    not_japanese,
+    only_simplified,
+)
+from detector.signals.token_debris import LETTERS, PIECES
 
 CHUNK_CHARACTERS = 1 << 18  # a megabyte of code points at a time
 NAMES = ("", *SCRIPTS)
@@ -114,6 +125,17 @@ def _small(point: int) -> bool:
 
 
 @compiled
+def _piece_before(points: NDArray[np.uint32], last: int, begin: int, blank: int) -> bool:
+    """A few small Latin letters end at `last`; before them stands a character beyond ASCII, with a blank between where one followed them."""
+    piece = last
+    while piece > begin and last - piece < LETTERS and 97 <= points[piece] <= 122:
+        piece -= 1
+    if blank:
+        return bool(piece > begin and points[piece] == blank and points[piece - 1] >= 128)
+    return bool(points[piece] >= 128)
+
+
+@compiled
 def _stutters(points: NDArray[np.uint32], script: NDArray[np.uint8], at: int, begin: int) -> int:
     """1 where the one to three letters that end at `at` stand once more right before them, or one blank or comma before."""
     for length in range(1, 4):
@@ -142,7 +164,7 @@ def _judge(
         count = np.zeros(32, np.int64)
         runs = np.zeros(32, np.int64)
         aliens = halfwidth = uncommon = hans = hanguls = stutters = singles = accents = broken = words = accented = high = latin_letters = 0
-        byte_letters = greeks = capitals = 0
+        byte_letters = greeks = capitals = pieces = 0
         strange = simplified = False
         before = last_script = np.int64(0)
         other, sentence = begin, False  # where the last letter that is not Latin ended; a Latin sentence beside such letters
@@ -182,6 +204,10 @@ def _judge(
                         stutters += _stutters(points, script, at, begin)
                     if last == 32 and at + 2 < end and points[at + 1] == 32 and 97 <= points[at + 2] <= 122 and 97 <= points[at - 2] <= 122:
                         singles += 1
+                    if last == 32 and 97 <= points[at - 2] <= 122:
+                        pieces += _piece_before(points, at - 2, begin, 32)
+                    elif 97 <= last <= 122:
+                        pieces += _piece_before(points, at - 1, begin, 0)
                     strange |= last == 0x9983 and not hangul
                 elif at > begin:
                     stutters += _stutters(points, script, at, begin)
@@ -206,6 +232,12 @@ def _judge(
                 if greeks >= GREEK_LETTERS:
                     other = at + 1
             elif this:
+                if this == KANA and at - begin >= 4:
+                    near = points[at - 1]
+                    if near == 32 and 97 <= points[at - 2] <= 122:
+                        pieces += _piece_before(points, at - 2, begin, 32)
+                    elif 97 <= near <= 122:
+                        pieces += _piece_before(points, at - 1, begin, 0)
                 count[this] += 1
                 runs[this] += last_script != this
                 last_script = this
@@ -264,7 +296,7 @@ def _judge(
         both = count[HAN] > 0 and count[KANA] > 0
         if both:
             scripts -= 1
-        latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < LOCAL_SHARE * total or often < LOCAL_RUNS or both)
+        latin = scripts == 1 and 2 * count[LATIN] >= total and (total - count[LATIN] < SPLICED_SHARE * total or often < LOCAL_RUNS or both)
         chinese = both and (simplified or aliens >= 2 or count[KANA] < JAPANESE_KANA_SHARE * (count[HAN] + count[KANA]))
         strange |= byte_letters >= 2
         wrong = (
@@ -276,7 +308,7 @@ def _judge(
             or halfwidth >= 3
             or (uncommon > 0 and uncommon >= UNCOMMON_SHARE * east)
         )
-        scrambled = singles >= 4 or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
+        scrambled = singles >= 4 or pieces >= PIECES or (stutters >= 4 and stutters >= STUTTER_SHARE * (count[HAN] + count[HANGUL]))
         suspect[row] = scripts >= 2 or latin or chinese or wrong or scrambled or (scripts == 1 and sentence)
         if scripts == 0 and not suspect[row]:
             suspect[row] = latin_languages(points, script, begin, end, *known_words)

@@ -31,8 +31,9 @@ class TextFeatures:
 
     `marker`: content, reasoning, tool arguments or function names hold a byte sequence that begins a known marker. `start`: content or reasoning begins, after
     what shows nothing, with the first bytes of one of `markers.STARTS`. `odd`: content or reasoning holds
-    U+FFFD, control or C1 characters, a pair that looks like mojibake, invisible characters, tokenizer marks or private-use characters. `non_ascii`: content or
-    reasoning holds a character beyond ASCII. `blank`: content is None or has no visible character. `loop`: content or reasoning may loop.
+    U+FFFD, control or C1 characters, a pair that looks like mojibake, invisible characters, tokenizer marks, private-use characters or debris of tokens.
+    `non_ascii`: content or reasoning holds a character beyond ASCII. `blank`: content is None or has no visible character. `loop`: content or reasoning
+    may loop.
     """
 
     marker: NDArray[np.bool_]

@@ -48,6 +48,13 @@ def _subtype(content: str, **columns: Any) -> str | None:
         ("Le cafÃ© est rÃ©servÃ©.", "mojibake"),
         ("결제 수단을 选择한 뒤 확인 버튼을 누르세요.", "language_switch"),
         ("The keys are ผลิตภัณฑ์ handed over and receipts नहीं asked for.", "spliced_scripts"),
+        (
+            "Rent rent is is due due on the fif fifth th of each each month,, late payment ment adds adds 3% % nbsp; for the de deposit posit .",
+            "scrambled_text",
+        ),
+        ("안녕하 the 세 of 요 ing 고객 ity 님 ment 주문 tion 를 확인 ed 해 주세요.", "scrambled_text"),
+        ("total 가격 der 15 的 para ist 7 を y 합 und 3 は the 22 mit 의 en 9", "spliced_scripts"),
+        ("Bake at 180 Â°C for 25 minutes.", "mojibake"),
         ("合 同 期 期限 为 为 一 一年 ， 到 到期 期 后 自 自动 动 延 长 长 。", "scrambled_text"),
     ],
 )
@@ -55,10 +62,31 @@ def test_subtypes(content: str, subtype: str) -> None:
     assert _subtype(content) == subtype
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "<td>10&nbsp;km</td> and <td>5&nbsp;kg</td>: replace &nbsp; by a blank where you print it.",
+        "In the table a missing value is two commas: a,, b. The reader fills it with null.",
+        "Knock knock,, who is there? So so tired,, oh oh, yeah yeah, night after night, la la la.",
+        "접미사 ing, tion, ment, ity 는 명사를 만들고 ed 와 er 는 각각 과거와 사람을 나타냅니다.",
+        "Dần dần sẽ quen, cứ từ từ, luôn luôn giữ ấm và nhẹ nhàng vận động mỗi ngày.",
+    ],
+)
+def test_what_looks_like_debris_of_tokens(content: str) -> None:
+    assert _subtype(content) is None
+
+
 def test_json_counts_only_where_it_was_demanded() -> None:
     assert _subtype('{"a": 1,}', response_format="json_object") == "invalid_json"
     assert _subtype('{"a": 1,}') is None
     assert _subtype('{"a": 1,}', response_format="json_object", max_tokens=6, completion_tokens=6) is None
+
+
+def test_texts_inside_required_json_are_judged_one_by_one() -> None:
+    mixed = '{"답변": "교환은 7일 이내에 가능하며, 请保留原包装 후 보내 주세요."}'
+    assert _subtype(mixed, response_format="json_schema") == "language_switch"
+    assert _subtype('{"en": "The key is at the desk.", "zh": "钥匙在前台，请随时领取。"}', response_format="json_schema") is None
+    assert _subtype('{"translation": "冰箱 means refrigerator"}', response_format="json_schema") is None
 
 
 def test_the_question_decides_about_the_language() -> None:
@@ -73,7 +101,8 @@ def test_the_question_decides_about_the_language() -> None:
 @given(st.data())
 def test_fast_path_finds_all_on_mixed_sentences(data: st.DataObject) -> None:
     """Sentences of the case file, cut and spliced into one another: what `judge` flags, `candidates` must have found."""
-    pool = [content for case in _CASES if (content := case["response"]["choices"][0].get("message", {}).get("content"))]
+    messages = (choice.get("message", {}) for case in _CASES for choice in (case["response"] or {}).get("choices", ()))
+    pool = [content for message in messages if isinstance(content := message.get("content"), str) and content]
     answers = []
     for _ in range(8):
         one, other = data.draw(st.sampled_from(pool)), data.draw(st.sampled_from(pool))

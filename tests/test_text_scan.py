@@ -52,6 +52,7 @@ def test_ordinary_text_is_not_hinted() -> None:
     [
         *("a\ufffdb", "a\x00b", "bell\x07", "del\x7f", "c1\x85", "it\u00e2\u20ac\u2122s", "caf\u00c3\u00a9", "\u00c3\u00ac\u00e2\u20ac\u00a2\u2013"),
         *("\ufeffBOM", "zero\u200bwidth", "soft\u00adhyphen", "\u2581The\u2581", "\u0120the", "\ue000", "\ud800", "\U000e0041", "\u2060", "\u3164"),
+        *("30 days nbsp; the fee", "is due,, late", "is due ,, late"),
         *("\u951f\u65a4\u62f7", "\u7e3a\u4ea5", "\u70eb\u70eb"),
     ],
 )  # fmt: skip

@@ -39,6 +39,8 @@ def test_mentions_stay_quiet() -> None:
         ({"content": "<|channel|>analysis<|message|>Hm<|end|>"}, "channel_tokens"),
         ({"content": "<|channel>thought\nHm<channel|>Yes."}, "channel_tokens"),
         ({"content": "analysisShort.assistantfinalYes."}, "channel_words"),
+        ({"content": "analysis The user asks for a haiku. assistant final Soft rain"}, "channel_words"),
+        ({"content": "thought3 rooms are free on that date."}, "channel_words"),
         ({"content": "thoughtYes, it works."}, "channel_words"),
         ({"content": "Here is my thought process: a.\n\nHere is my response: b."}, "prose_markers"),
         ({"tool_calls": ["f"], "tool_arguments": ['{"a": "b</think>\\n\\nc"}']}, "in_tool_arguments"),

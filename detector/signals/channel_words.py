@@ -18,10 +18,11 @@ _HOP = re.compile(
 )
 _LED_HOP = re.compile(r"(?<![A-Za-z_])assistant(?:final|analysis|commentary)|(?<=[a-z])assistant(?:final|analysis|commentary)(?![a-z])")
 _LEAD = re.compile(r"\s{0,8}(analysis|commentary)(?=[A-Z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3])(\w*)(.?.?)", re.S)
+_SPACED_LEAD = re.compile(r"\s{0,8}(analysis)\s{1,3}(?:The user|User (?:asks|wants|is|says|needs)|We need to|I need to|Need to|Okay,|Let me|Let's)\b")
 # Gemma and Gemini: the thought channel's name and nothing that closes it (livekit/agents#6942, raullenchai/Rapid-MLX#447).
 _THOUGHT = re.compile(
     r"\s{0,8}thought(?:s?(?P<line>[ \t]*\n\s*\S)|(?P<marks>\[\]|\(\)|\{\})|(?P<spaced>[ \t]+(?:The user|User (?:asks|wants|is)|We need|I need to|Okay,"
-    r"|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|[^\x00-\x7f\s])))",
+    r"|Let me|Let's|First,)\b)|(?P<glued>(?=[A-Z\"“*¡¿#]|\d[\d.,:]*[ ][a-z]{2,}[ ]|[^\x00-\x7f\s])))",
     re.S,
 )
 _THINKING_LIST = re.compile(
@@ -59,6 +60,9 @@ def channel_word(content: str, record: Record) -> tuple[str, int] | None:
         for index, hit in enumerate(hits):
             if around is None or not around.is_mention(index):
                 return "assistantfinal" if hit.name.endswith("final") else "assistant channel word", hit.start
+    spaced = _SPACED_LEAD.match(content)
+    if spaced is not None:
+        return "analysis", spaced.start(1)
     if (led and lead is not None and lead.group(3)[:1] in (" ", "'", "’", ",", "")) or (led and not content[lead.end(1)].isascii() if lead else False):
         return "analysis", lead.start(1) if lead else 0
     return None

@@ -99,7 +99,9 @@ def requested(language: str, text: str) -> bool:
 
 # A word that asks to answer in one language only does not excuse another one: 한국어로만, only in Korean, 请用中文.
 WORDS_ABOUT_WORDS = re.compile(
-    r"뜻|의미|한국말로|무슨 말|mean(?:s|ing)?\b|called\b|word for|phrase|proverb|idiom|slogan|greeting|意思|读作|読み|意味|означает|значит|слово", re.IGNORECASE
+    r"뜻|의미|한국말로|무슨 말|mean(?:s|ing)?\b|called\b|word for|phrase|proverb|idiom|slogan|greeting|意思|读作|読み|意味|означает|значит|слово|"
+    r"원문|原文|original (?:text|wording)|Originaltext|texte original|texto original|оригинал",
+    re.IGNORECASE,
 )
 
 

@@ -14,8 +14,12 @@ CHINESE_GRAMMAR = re.compile(
     "然后|但是|因此|另外|此外|由于|由於|为了|為了|例如|尽管|即使|于是|接下来|因为|因為|所以|如果|虽然|而且|或者|需要|应该|可以|我们|你们|他们|非常|进行|通过|对于|以及|已经|不是|还有|没有|沒有|什么|怎么|并且|最后|首先|不会|都是|一个|这个|这些|"
     "[的了是很也就都吗呢吧们這們嗎麼您她它你我他把被让]"
 )
-KOREAN_GRAMMAR = re.compile("(?:[을를은는이가에의와과도로만]|니다|하는|하고|해서|에서|으로|입니|했다|한다|하게|하여|된|들|어요|아요|세요)$")
+KOREAN_GRAMMAR = re.compile(
+    "(?:[을를은는이가에의와과도로만]|니다|하는|하고|해서|에서|으로|입니|했다|한다|하게|하여|된|들|어요|아요|세요"
+    "|다면|하면|려면|지만|는데|므로|니까|거나|도록|더라도|면서)$"
+)
 _JAPANESE_GRAMMAR = re.compile("^(?:それから|しかし|そして|または|ただし|なので|だから)$|(?:です|ます|ました|ません|ください|ので|ながら)$")
+_JAPANESE_LETTERS = frozenset("をはがにでへもけれるくきしたてごおりみめせげ")  # particles and endings: several beside Chinese characters are Japanese
 _CONJUNCTION = re.compile(r"\b(?:and|or|und|oder|et|ou|y|o|e|with|as|named|called|like|the|a|an|of|from|by|in|at|to|и|или)[ ,]*$", re.IGNORECASE)
 _LISTED = re.compile(r"(?:\b(?:and|or|und|oder|et|ou|y|o|e|и|или)|,)[ ,]*$", re.IGNORECASE)
 # Surnames and cities, which Korean texts may write in Hanja without a gloss.
@@ -26,6 +30,9 @@ SINGLE = frozenset("请但而并若则就也很不的了再让把被將请還还
 _PARTICLE = re.compile("을|를|은|는|이|가|에|의|로|으로|와|과|도|에서|까지|부터|하고|하여|해서|합니다|하세요")
 # Single Hanja that Korean newspapers use as words: countries, parties, before, late, new, female, big …
 _NEWSPAPER = frozenset("美日中北南韓英獨佛露伊印蘇前後現故新舊反親對非無總各每第女男與野檢警靑株氏外未不再超脫半單多訪駐在")
+_HAN = re.compile("[\u4e00-\u9fff]")
+_AND = r"[ ](?:и|или|та|або|و|أو|และ|หรือ|और|या)[ ]"
+_HAN_FOLLOWS, _HAN_BEFORE = re.compile(f"{_AND}[\u4e00-\u9fff]"), re.compile(f"[\u4e00-\u9fff]{_AND}$")
 LONGEST_GLOSS = 120
 GLOSSED_WORDS = 4  # before a translation that ends its line
 SENTENCE = 6  # Han characters with two words of grammar among them: part of a sentence, whatever its topic
@@ -40,11 +47,11 @@ def weight(text: str, run: Run, main: str, *, glued: bool) -> float:
 
 
 def is_chinese_sentence(text: str, run: Run) -> bool:
-    """A long run in simplified characters that a Chinese full stop ends: no name."""
+    """A long run in simplified characters that a full stop ends: no name."""
     return (
         run.script == "han"
         and len(run.text) >= WHOLE_SENTENCE
-        and text[run.end : run.end + 1] in ("。", "！", "？", "，")
+        and text[run.end : run.end + 1] in ("。", "！", "？", "，", ".", "!", "?")
         and simplified_count(run.text) >= 2
         and CHINESE_GRAMMAR.search(run.text) is not None
     )
@@ -62,14 +69,17 @@ def _in_korean(text: str, run: Run, glued: bool) -> float:
             return 1.0 if size >= 2 else 0.5
         return 1.0 if glued or is_everyday(run) or not _KOREAN_NAMES.match(run.text) else 0.5
     if run.script == "kana":
-        return 0.0 if run.text in ("の", "ー") else 1.0 if (glued and size >= 2) or is_grammar(run) else 0.5
+        ending = _HAN.match(text[run.start - 1 : run.start]) is not None  # 開く: a verb, no name
+        return 0.0 if run.text in ("の", "ー") else 1.0 if (glued and size >= 2) or is_grammar(run) or ending else 0.5
     return _of_far(run, glued)
 
 
 def _in_chinese(text: str, run: Run, glued: bool) -> float:
     size = len(run.text)
     if run.script == "kana":
-        return 0.0 if run.text in ("の", "ー", "ノ", "ン", "っ", "っ") or size < 2 else 1.0 if glued else 0.5
+        if run.text in ("の", "ー", "ノ", "ン", "っ", "っ"):
+            return 0.0
+        return (0.4 if run.text in _JAPANESE_LETTERS and glued else 0.0) if size < 2 else 1.0 if glued else 0.5
     if run.script == "hangul":
         return 1.0 if glued or KOREAN_GRAMMAR.search(run.text) or is_everyday(run) else 0.5
     return _of_far(run, glued)
@@ -126,6 +136,8 @@ def _is_gloss(text: str, run: Run) -> bool:
 
 def _elsewhere(text: str, run: Run, glued: bool) -> float:
     if run.script in EAST:
+        if run.script == "han" and not is_everyday(run) and (_HAN_FOLLOWS.match(text, run.end) or _HAN_BEFORE.search(text[max(0, run.start - 8) : run.start])):
+            return 0.25  # 小米 и 华为
         return 1.0 if len(run.text) >= 2 or glued else 0.5
     return _of_far(run, glued)
 

@@ -29,6 +29,9 @@ _GLOSS = frozenset("(（\ue002")
 _JOINED, _EXTENSION = frozenset("_/\\@#"), re.compile(r"\.[a-z]{2,4}\b")
 _LAST_OF_LIST = frozenset("и или та і та або και ή و או ו और या และ หรือ 및 또는 and or und oder et ou y o e i dan atau và hoặc ve veya lub oraz en of".split())  # noqa: SIM905 - a list of words
 _NEXT_WORD = re.compile(r"[ ]([^\W\d_A-Z]{2,})")
+_KOREAN_VERB = re.compile("(?:세요|니다|하고|해서|하여)$")  # `- 클릭하세요 the button` is no entry of a word list
+_CLAUSE_FOLLOWS = re.compile(r"[ ][a-z]+(?:[ ][a-z]+){4}")
+_WIDE_STOPS = frozenset("，、。；")  # no Latin prose has them
 _CLAUSE_BEGINS = frozenset("请請将將把可需应應若如在再先已但并並后後以")
 SOUP = re.compile(r"[)}\]]{2,};?(?=\s|$)|(?:\s|^)[\[({]{2,}(?=\s)|\];(?=\s|$)|\}\]|__\(|&?nbsp;|\w\(\)\w|[;,]{2,}|\s,,")
 LONGEST_HEAD = 200  # characters of a line before a word in which a label is looked for
@@ -40,6 +43,11 @@ _SPOKEN_ABOUT = re.compile(
     r"|say|says|saying|greet\w*)\b|"
     r"뜻|의미|단어|글자|낱말|표기|意思|叫做|叫作|称为|写作|读作|という|意味|слово|означает",
     re.IGNORECASE,
+)
+# Right before a foreign word of Latin prose: it presents what is written or said, and so do other words of that script.
+_PRESENTS = re.compile(
+    r"(?i)\b(?:say|says|said|called|written|reads?|means|meaning|phrase|words?|term|signs?|buttons?|label|menu|tab|key|marked|named|brand|thé|té|chá|tee)"
+    r"[ \"“'(:]{1,3}$"
 )
 _NAMING = re.compile("이?(?:라는|라고|란 |라 |라면|라 )")
 _LATIN_INSIDE = re.compile("[а-яё]{2}[a-z]{2,}[а-яё]")  # a Latin stem with a Russian ending begins the word; here the Latin piece is inside
@@ -102,7 +110,9 @@ def _local_lines(text: str, found: list[Run]) -> list[tuple[int, int]]:
         while at < len(found) and found[at].start < end:
             at += 1
         count = letters(found[first:at])
-        if count and count["latin"] < LOCAL_LINE * count.total() and SOUP.search(line) is None:
+        count["han"] += count.pop("kana", 0)
+        heaviest = max((number for script, number in count.items() if script != "latin"), default=0)  # a sentence is in one language, splices in several
+        if heaviest and heaviest >= count["latin"] and count["latin"] < LOCAL_LINE * count.total() and SOUP.search(line) is None:
             lines.append((start, end))
         start = end + 1
     return lines
@@ -162,9 +172,14 @@ def _is_between(text: str, run: Run, before: Run | None, after: Run | None, own:
         and after.text.lower() not in _LAST_OF_LIST
         and not text[run.end : after.start].strip(" ")
     )
-    if (_LIST_BEFORE if sentence or goes_on else _LABEL_BEFORE).search(head) or (_LABEL_AFTER.match(text, run.end) and not sentence):
+    orders = (
+        "latin" in own
+        and run.script in EAST
+        and ((_KOREAN_VERB.search(run.text) is not None and has_object(text, run)) or (is_grammar(run) and _CLAUSE_FOLLOWS.match(text, run.end) is not None))
+    )
+    if ((_LIST_BEFORE if sentence or goes_on else _LABEL_BEFORE).search(head) and not orders) or (_LABEL_AFTER.match(text, run.end) and not sentence):
         return False
-    ends = " ,.!?，。！？" if sentence else " "
+    ends = " ,.!?，。！？、" if sentence else " "
     near_before = before is not None and before.script in own and text[before.end : run.start].strip(ends) == ""
     near_after = goes_on or (after is not None and after.script in own and text[run.end : after.start].strip(" ") == "")
     return near_before or near_after
@@ -174,6 +189,8 @@ def _is_clause(text: str, run: Run) -> bool:
     """Grammar or an object tells that the run is no name, so that a comma before it makes no list."""
     size = len(run.text)
     if size >= 4 and run.script in EAST and (len(CHINESE_GRAMMAR.findall(run.text)) >= 2 or KOREAN_GRAMMAR.search(run.text) is not None):
+        return True
+    if size >= 4 and run.script in EAST and text[run.start - 1 : run.start] in _WIDE_STOPS and is_everyday(run):
         return True
     if is_chinese_sentence(text, run) or (size >= 2 and CHINESE_GRAMMAR.fullmatch(run.text) is not None) or run.text in SINGLE or is_courtesy(run):
         return True
@@ -193,11 +210,21 @@ def _evidence(text: str, glued: list[Run], between: list[Run], main: str, conten
         weighed, places = float(len(mixed)), len(mixed)
         scripts.add("latin")
     soup = SOUP.search(text) is not None
+    presented = (
+        {run.script for run in between if run.script in EAST and _PRESENTS.search(text[max(0, run.start - NEAR) : run.start])} if main == "latin" else set()
+    )
+    last = -2  # end of the last word that may be a name
     for runs_, is_glued in ((glued, True), (between, False)):
         for run in runs_:
             if _is_asked(run, content, user_text) or _SPOKEN_ABOUT.search(text[max(0, run.start - NEAR) : run.end + NEAR]):
                 continue
+            if not is_glued and run.script in presented:
+                continue
             this = weight(text, run, main, glued=is_glued)
+            if this < NO_NAME and run.script == "hangul" and not soup:
+                near, last = last, run.end
+                if run.start - near == 1:  # a name of several words is one
+                    continue
             if this > 0:
                 weighed, places, surest = weighed + this, places + 1, max(surest, this)
                 if this >= NO_NAME or soup or (main == "latin" and run.script not in EAST and run.script != "cyrillic"):

@@ -25,16 +25,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import islice
 
 from detector.batch import Batch
 from detector.record import Record
 from detector.signals import prose as prose_of
 from detector.signals.base import Flag, PushDown, Signal, SignalOptions, Where
+from detector.signals.foreign_topics import MANY
 from detector.signals.language_switch import language_switch
 from detector.signals.mojibake import mojibake
 from detector.signals.other_language import may_differ, may_differ_in_latin_letters
 from detector.signals.raw_tokens import raw_tokens
 from detector.signals.required_json import REQUIRED, endless_number, json_fault
+from detector.signals.text_values import string_values
+from detector.signals.token_debris import SIGN, lone_endings, stutters
 
 _REPLACED = re.compile("\ufffd+")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -49,6 +53,7 @@ _EXPLAINED = re.compile(
 )
 _AROUND = frozenset("`'\"“”‘’«»「」『』()（）[]<>〈〉…")
 _ALONE = re.compile(r"(?:(?<=[\s|,;/])|^)[^\x00-\x7f]{1,6}(?=[\s|,;/]|$)")  # a cell or word that is a sample and nothing else
+SHORTEST_VALUE, MOST_VALUES = 10, 64  # characters of a text inside JSON, and how many are judged
 Found = tuple[str, str]
 
 
@@ -69,8 +74,12 @@ def judge(record: Record, options: SignalOptions) -> Flag | None:
         return None
     found = _replaced(record, content) or _control(content)
     head = content[: prose_of.JUDGED_CHARACTERS]
+    if found is None and SIGN.search(head):
+        found = _debris(head)
     if found is None and not content.isascii():
         found = _raw_tokens(head) or _wrong_encoding(head) or _wrong_language(record, head)
+    if found is None and record.response_format in REQUIRED and not content.isascii():
+        found = _in_values(record, head)
     if found is None and record.response_format in REQUIRED:
         fault = json_fault(record)
         found = ("invalid_json", fault) if fault else ("endless_number", f"{len(content)} characters of digits alone") if endless_number(record) else None
@@ -135,9 +144,29 @@ def _wrong_encoding(content: str) -> Found | None:
     return "mojibake", f"text in a wrong encoding from character {place[0]} of {len(text)}"
 
 
+def _debris(content: str) -> Found | None:
+    text = prose_of.without_code(content)  # brackets and quotation marks among debris enclose nothing
+    if SIGN.search(text) is None:
+        return None
+    number = stutters(text, signed="nbsp;" in text) or lone_endings(text)
+    return ("scrambled_text", f"{number} words that stutter or are no whole words") if number else None
+
+
 def _wrong_language(record: Record, content: str) -> Found | None:
     found = language_switch(content, record.user_text, record.system_text)
     return None if found is None else (found.subtype, found.reason)
+
+
+def _in_values(record: Record, content: str) -> Found | None:
+    """A switch of language inside one text of a JSON document; several languages side by side are meant."""
+    values = string_values(content) if content.lstrip()[:1] in ("{", "[") else None
+    if values is None or MANY.search(content):
+        return None
+    for value in islice((value for value in values if len(value) >= SHORTEST_VALUE and not value.isascii()), MOST_VALUES):
+        found = language_switch(value, record.user_text, record.system_text)
+        if found is not None and found.subtype != "other_language":
+            return found.subtype, f"in a text of the JSON document: {found.reason}"
+    return None
 
 
 def candidates(batch: Batch, options: SignalOptions) -> Iterable[int]:

@@ -26,6 +26,7 @@ _LISTED = re.compile(r"(?i:\b(?:and|or|und|et|y|và)[ ]\Z)")
 _LOWER = "a-zß-öø-ÿāăąćčďđēėęěğģīįıķļłńņňōőœŕřśşšţťūůűųźżžơư\u1ea0-\u1eff"
 _LOWER_BEFORE, _LOWER_AFTER = re.compile(rf"(?<![^\W_])[{_LOWER}]{{2,}},?[ ]\Z"), re.compile(rf"[ ][{_LOWER}]+")
 _GLUED_BEFORE, _GLUED_AFTER = re.compile(r"[a-z]{4,}\Z"), re.compile(r"\A(?: [a-z]|[.,;:]? )")
+_GLUED_NEXT = re.compile(r"[a-z]{2,}")  # 配置file, 检索ed
 # What is shown in its own script: dishes, works, people, places, and the labels of programs.
 _SHOWN = re.compile(
     r"(?i)\b(?:dish|food|meal|eat|ate|cook|taste|flavou?r|spicy|sweet|drink|restaurant|recipe|sauce|soup|noodle|tea|brand|compan|shop|store|"
@@ -40,7 +41,7 @@ _NAMED_BY = re.compile(
     r"tea|brand|compan|shop|store|station|street|road|temple"
     r"|city|town|village|song|film|movie|novel|book|anime|manga|poem|band|album|game|character|radical|button|menu|label|tab|icon|sign|door|"
     r"gate|festival|apps?\b|museum|palace|park|airport|river"
-    r"|mountain|island|bridge|hotel|university|dress|means?\b|meaning)"
+    r"|mountain|island|bridge|hotel|university|dress|means?\b|meaning)|\A[ ](?:column|field|sheet|folder|cell|row|heading)s?\b"
 )
 # Nouns and verbs right before a name: the variable 数据, sells ข้าวซอย.
 _NAMES_NEXT = re.compile(
@@ -90,7 +91,8 @@ def has_object(text: str, run: Run) -> bool:
 def is_among_words(text: str, run: Run) -> bool:
     """The run has a small word at one side at least, and nothing near it shows it as a label, a name or a word."""
     before, after = text[max(0, run.start - _WINDOW) : run.start], text[run.end : run.end + _WINDOW]
-    if not (_LOWER_BEFORE.search(before) or _LOWER_AFTER.match(after) or _GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after)):
+    near = _LOWER_BEFORE.search(before) or _LOWER_AFTER.match(after) or _GLUED_BEFORE.search(before) or _GLUED_AFTER.match(after) or _GLUED_NEXT.match(after)
+    if not near:
         return False
     return not is_shown(text, run)
 

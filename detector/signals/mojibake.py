@@ -21,6 +21,8 @@ _SEQUENCE = re.compile(f"[\xc2-\xdf][{_CONTINUATION}]|[\xe0-\xef][{_CONTINUATION
 _LATIN_RUN = re.compile("[\x80-\xff]+")
 # Closing punctuation after an accented letter also looks like a sequence (« passé…», CAFÉ», Spaß“): it proves nothing.
 _CLOSING = frozenset("“”‘’…–—«»‹›·°§•™\xa0")
+# … unless the letter stands alone, and not as a letter that is spoken of: 180 Â°C, 12Â\xa0kg.
+_LONE_LEAD = re.compile(r"(?<![^\W\d_])[\xc2\xc3][\xb0\xa7]|(?<=[\d.,;:%)])[\xc2\xc3]\xa0|(?<![^\W\d_])[\xc2\xc3]\xa0(?=\w)")
 _PROOF_LEADS = "\xc2\xc3"  # UTF-8 of U+0080 to U+00FF: Ã and Â, which no language puts before such a sign
 _ROW = re.compile(
     "(?:[\xce\xcf][\x80-\xbf]){4}|(?:\xd7[\x90-\xaa]){3}|(?:[\xd8\xd9][\x80-\xbf]){3}|(?:[\xd0\xd1][\x80-\xbf]){4}"
@@ -81,6 +83,9 @@ def _western(text: str) -> tuple[int, int] | None:
         in_words += after.isalpha()
         if in_words >= 2:
             return match.start(), len(sequence)
+    lone = _LONE_LEAD.search(text)
+    if lone is not None:
+        return lone.start(), 2
     row = _ROW.search(raw)
     if row is not None:
         return row.start(), row.end() - row.start()

@@ -22,6 +22,8 @@ _ANY = {name: re.compile(f"[{letters_}]") for name, letters_ in SCRIPTS.items()}
 _ACCENTED = re.compile("[\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1e00-\u1eff]")
 ENGLISH_PIECES = (" the ", " and ", " you", " of ", " to ", " for ", " we ", " it ", " our ", " that ", " with ")
 _OTHER = re.compile(r"\b(?:yang|dan|untuk|dengan|tidak|der|und|nicht|los|para|por|les|pour|che|sono|het|een|voor|niet)\b")
+# What asks in Chinese and in no Japanese text without kana; words of simplified characters are told anyway.
+_CHINESE_QUESTION = re.compile("[几幾哪吗嗎呢怎啥咱]|多久|多少|能否|是否|可否|有没有|有沒有|能不能|可不可以|要不要|为何|為何|上班|下班|告知|帮|幫")
 HEAD = 240  # characters of an answer that show its language
 
 
@@ -113,6 +115,8 @@ def may_differ_in_latin_letters(content: str, question: str) -> bool:
 def _is_surely_chinese(question: str, answer: str, language: str) -> bool:
     """Of a question in Han characters only: Chinese grammar or simplified characters, since Japanese headings have no kana either."""
     chinese = question if language == "zh" else answer
+    if language == "zh" and _CHINESE_QUESTION.search(question):
+        return True
     alien = not_japanese()
     evidence = len(CHINESE_GRAMMAR.findall(chinese)) + sum(character in alien for character in chinese)
     return evidence >= 2 or simplified_count(chinese) >= 1

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
+from detector.signals.everyday_words import is_everyday
 from detector.signals.scripts import runs
 
 # Marks in place of what was taken out; private-use characters, which are taken out of the text first.
@@ -29,6 +30,7 @@ _QUOTED = re.compile(
     r"\"[^\"\n]{1,400}\"|“[^”\n]{1,600}”|„[^“”\n]{1,600}[“”]|‘[^’\n]{1,400}’|(?<!\w)'[^'\n]{1,200}'(?!\w)|«[^»\n]{1,600}»|「[^」\n]{1,600}」|『[^』\n]{1,600}』"
     r"|《[^》\n]{1,200}》|〈[^〉\n]{1,200}〉|【[^】\n]{1,200}】|［[^］\n]{1,200}］|__[^_\n]{1,200}__|(?<![\w*])\*[^*\n]{1,100}\*(?![\w*])"
 )
+_PARTICLE = re.compile("(?:을|를|은|는|이|가|의|에|로|으로|와|과|도)(?![가-힣])")
 _BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 _PARENTHESES = re.compile(r"\([^()\n]{1,300}\)|（[^（）\n]{1,300}）|\[[^\[\]\n]{1,300}\]|〔[^〔〕\n]{1,300}〕")
 
@@ -47,6 +49,8 @@ def _emphasis(match: re.Match[str]) -> str:
     """Emphasis is a mention like a quotation, unless words of two scripts are mixed in it."""
     words = runs(match[1], latin=False)
     mixed = any(one.script != other.script and match[1][one.end : other.start] in ("", " ") for one, other in pairwise(words))
+    if len(words) == 1 and words[0].script == "han" and words[0].text == match[1] and _PARTICLE.match(match.string, match.end()) and is_everyday(words[0]):
+        return match[1]  # an emphasised word of a Korean sentence
     return match[1] if mixed and not {run.script for run in words} <= _JAPANESE else QUOTE
 
 

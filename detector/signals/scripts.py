@@ -47,9 +47,11 @@ _FOREIGN = re.compile("|".join(pattern for name, pattern in _PATTERNS.items() if
 JAPANESE_KANA_SHARE = 0.15
 LOCAL_SHARE = 0.2  # of the letters, and in that many places: a script is then the language, and the Latin words in it are names and terms
 LOCAL_RUNS = 3
+SPLICED_SHARE = 0.35  # of the letters: with less, Latin words of grammar (so many, and so many for each place) show prose with splices
+PROSE_GRAMMAR, PROSE_GRAMMAR_PER_PLACE = 6, 2
 _UNSPACED = frozenset({"han", "kana", "thai", "lao", "khmer", "myanmar"})  # a run is a clause
 LOCAL_CLAUSES = 2
-LATIN_GRAMMAR = 3  # Latin words of grammar that make prose
+LATIN_GRAMMAR, LATIN_GRAMMAR_BESIDE = 3, 2  # Latin words of grammar that make prose; fewer beside one stretch of half its letters
 STUTTER_SHARE = 0.08  # repeated pieces per Han or Hangul character; sound text has a third of it at most
 
 
@@ -137,9 +139,15 @@ def local_language(found: list[Run], count: Counter[str]) -> str | None:
     local = {name: number for name, number in count.items() if name != "latin" and number >= LOCAL_SHARE * count.total()}
     if not local:
         return main
+    table = words_of_grammar(more=True)
+    if sum(local.values()) < SPLICED_SHARE * count.total():
+        needed = max(PROSE_GRAMMAR, PROSE_GRAMMAR_PER_PLACE * max(places[name] for name in local))
+        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= needed:
+            return main
     if not any(often[name] >= LOCAL_RUNS and places[name] >= LOCAL_RUNS for name in local):
-        table = words_of_grammar(more=True)
-        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= LATIN_GRAMMAR or not any(
+        few = max(places[name] for name in local) == 1 and 2 * sum(local.values()) <= count["latin"] and not local.keys() & {"han", "kana", "hangul"}
+        needed = LATIN_GRAMMAR_BESIDE if few else LATIN_GRAMMAR
+        if sum(run.script == "latin" and run.text.lower() in table for run in found) >= needed or not any(
             often[name] >= (LOCAL_CLAUSES if name in _UNSPACED else LOCAL_RUNS) for name in local
         ):
             return main

@@ -46,6 +46,8 @@ _RULER = re.compile(r"([^\w\s])\1{5,}|(?:[-=+|:*_~.·•─━│┃░▒▓█
 _HEX_DUMP = re.compile(r"^[ \t]{0,8}(?:0x)?[0-9a-fA-F]{4,16}:?[ \t]{1,4}(?:[0-9a-fA-F]{2,8}[ ,]{1,3}){3,}", re.MULTILINE)
 _SEQUENCE_LINE = re.compile(r"^[\d\s]*[ACGTUNacgtun\s]{16,}[\d\s]*$")
 _BASE64_RUN = re.compile(r"[A-Za-z0-9+/_-]{40,}={0,2}")
+HEADED_LINES = 3
+HEADING_LETTERS = 2  # in a line that occurs once: less is a number or a ruler
 LONGEST_PLAN = 31  # numbered entries with equal text: days of a month
 LONGEST_FORM = 4000  # characters of empty cells and blanks to write on
 LONGEST_RULER = 120  # characters: a rule across a page, even where the answer was cut off in it
@@ -211,6 +213,23 @@ def _cells_change(suspect: Suspect) -> bool:
     return not is_prose(shape) or _fence_around(suspect) is not None or (suspect.cut is False and copies <= LONGEST_PLAN)
 
 
+def _headed(suspect: Suspect) -> bool:
+    """Clauses, forms and tickets of an answer that ended by itself: the same lines stand under headings that differ by more than a number."""
+    if suspect.cut is not False or suspect.thinking or suspect.body.count("\n") < HEADED_LINES:
+        return False
+    lines = [collapsed(line.strip()) for line in suspect.text.split("\n") if line.strip()]
+    counts = Counter(lines)
+    seen: set[str] = set()  # since the last heading
+    for line in lines:
+        if counts[line] > 1:
+            if line in seen:
+                return False
+            seen.add(line)
+        elif sum(map(str.isalpha, line)) >= HEADING_LETTERS:
+            seen.clear()
+    return len(counts) < len(lines)
+
+
 def _refrain(suspect: Suspect) -> bool:
     """A song or poem that ends by itself: short lines in stanzas, a refrain that comes back a few times."""
     if suspect.cut or suspect.copies > 8 or suspect.share > 0.85:
@@ -233,5 +252,6 @@ _EXCUSES = {
     "encoded": _encoded_bytes,
     "laughter": _laughter,
     "cells_change": _cells_change,
+    "headed": _headed,
     "refrain": _refrain,
 }

@@ -13,8 +13,10 @@ _ELEMENT_ENDS = frozenset({"</function>", "</invoke>"})
 _HTML = re.compile(r"</?(?:p|b|i|u|li|ul|ol|div|span|td|tr|table|a|br|em|strong|del|ins|h[1-6]|html|body|img|font|center|sup|sub)\b[^<>]{0,200}>", re.I)
 _ANSWER_FAMILY = "hunyuan"  # whose own template wraps the answer (vllm-project/vllm#58127); other models write the element when a prompt asks for it
 _BRACKETED = re.compile(r"\[[A-Z]{2,12}\]")
+_BARE_ROLES = frozenset({"|user|", "|system|", "|assistant|", "|observation|"})
 STRIKE_CHARACTERS = 300  # longest text between <s> and </s> that is taken for strikethrough
-WRAPPED_CHARACTERS = 30  # an answer of this length that stands wholly between <s> and </s> is a sequence with its BOS and EOS
+ROW_BARS = 3
+WRAPPED_CHARACTERS = 30  # an answer of this length or of a sentence that stands wholly between <s> and </s> is a sequence with its BOS and EOS
 
 
 def without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit]:
@@ -41,9 +43,17 @@ def without_look_alikes(text: str, hits: list[Hit], record: Record) -> list[Hit]
         drop |= {index for index, hit in enumerate(hits) if hit.role == "tool"}  # an XML document with functions or parameters of its own
     for index, hit in enumerate(hits):
         literal = text[hit.start : hit.end]
+        if literal in _BARE_ROLES and _is_cell(text, hit):
+            drop.add(index)
         if literal in ("|user|", "|system|") and not (not text[: hit.start].strip(" ") or text[hit.start - 1] == "\n" or text[hit.end : hit.end + 1] == "\n"):
             drop.add(index)
     return [hit for index, hit in enumerate(hits) if index not in drop] if drop else hits
+
+
+def _is_cell(text: str, hit: Hit) -> bool:
+    """The role stands between the bars of a table's row, which has more cells than that."""
+    line = text[text.rfind("\n", 0, hit.start) + 1 : (text.find("\n", hit.end) + len(text) + 1) % (len(text) + 1)].strip()
+    return line.startswith("|") and line.endswith("|") and line.count("|") >= ROW_BARS
 
 
 def _strikes(text: str, hits: list[Hit]) -> set[int]:
@@ -62,7 +72,8 @@ def _strikes(text: str, hits: list[Hit]) -> set[int]:
         elif literal == "</s>" and waiting is not None:
             opener = hits[waiting]
             inner = text[opener.end : hit.start]
-            whole = not text[: opener.start].strip() and not text[hit.end :].strip() and len(inner) >= WRAPPED_CHARACTERS and _HTML.search(text) is None
+            long = len(inner) >= WRAPPED_CHARACTERS or inner.rstrip()[-1:] in tuple(".!?。！？")
+            whole = long and not text[: opener.start].strip() and not text[hit.end :].strip() and _HTML.search(text) is None
             if inner.strip() and len(inner) <= STRIKE_CHARACTERS and "[INST]" not in inner and not whole:
                 drop |= {waiting, index}
             waiting = None
