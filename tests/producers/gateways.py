@@ -218,9 +218,9 @@ PRODUCERS = (
     Producer("kserve", EVERYTHING - {"ttft_seconds"}, _kserve),
     Producer("kserve", EVERYTHING - {"ttft_seconds", "latency_seconds"}, _kserve_blob, name="kserve blob"),
     Producer("envoy", _SEEN | TOKENS, _envoy),
-    Producer("higress", _SEEN | TOKENS | {"content", "stream", "ttft_seconds"}, _higress),
+    Producer("higress", _SEEN | TOKENS | {"content", "stream", "ttft_seconds"}, _higress, shows=frozenset(("empty_content",))),
     Producer("kong", EVERYTHING - {"max_tokens"}, _kong, with_text=frozenset(("finish_reason",))),
-    Producer("apisix", _SEEN | TOKENS | {"content", "stream"}, _apisix, shows=frozenset(("length_cutoff",))),
+    Producer("apisix", _SEEN | TOKENS | {"content", "stream"}, _apisix, shows=frozenset(("length_cutoff", "empty_content"))),
     Producer("nginx", _SEEN - {"model"}, _nginx),
     Producer("router", frozenset(("request_id", "status_code")), _sglang_router, name="SGLang router"),
 )
