@@ -75,7 +75,7 @@ def check(
         remembered = memory.observe(partitions[0], asked, wanted, options, now)
     seen = remembered if remembered is not None else observe_all(partitions, wanted, options)
     window, notes, could_not = place(seen, _own_window(partitions, span), now)
-    notes = (*notes, *source_notes(seen.tally, wanted))
+    notes = (*notes, *source_notes(seen.tally.formats, wanted))
     if window is None and memory is not None and asked is not None:  # nothing in what rules look at: an old log, or none yet
         silent = _silence(seen, asked)
         return Report(asked, seen.tally, (), (*could_not_look(seen, rules, why_empty_is_told=bool(silent)), *silent, *could_not), notes)

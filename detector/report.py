@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from detector.errors import SourceError
@@ -41,15 +41,18 @@ def blind_report(window: Window | None, error: SourceError) -> Report:
     return Report(window, Tally(), (), (CouldNot("the log", error.why, error.remedy),))
 
 
-def source_notes(tally: Tally, wanted: Collection[str]) -> tuple[str, ...]:
-    """One line per recognised format that hides something: which signals are off or only inferred there, and its first blind spots."""
+def source_notes(documents: Mapping[str, int], wanted: Collection[str]) -> tuple[str, ...]:
+    """One line per recognised format that hides something: which signals are off or only inferred there, and its first blind spots.
+
+    `documents`: how many were of each format.
+    """
     from detector.formats.base import formats
 
     notes = []
     for fmt in formats():
-        count = tally.formats.get(fmt.name, 0)
+        count = documents.get(fmt.name, 0)
         off, inferred = (sorted(set(names) & set(wanted)) for names in (fmt.off, fmt.inferred))
-        if not count or not (off or inferred):
+        if not count or not (off or inferred or fmt.blind):
             continue
         parts = [f"off: {', '.join(off)}"] if off else []
         parts += [f"inferred: {', '.join(inferred)}"] if inferred else []

@@ -94,6 +94,22 @@ def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
             "source: {path: x, mapping: {ttft_seconds: {path: a, unit: minutes}}}",
             ["1: source.mapping.ttft_seconds.unit: must be 's', 'ms', 'us', 'ns' or 'iso8601', got 'minutes'"],
         ),
+        (
+            "source:\n  path: x\n  format: vlm_text",
+            ["3: source.format: unknown format 'vlm_text'; did you mean 'vllm_text'?; `detector formats list` shows them"],
+        ),
+        (
+            "source:\n  path: x\n  mapping:\n    finish_reason:\n      path: why\n      values: {cap: length,\n        done: stpo, other: unknown, x: null, eos: eos}",
+            ["7: source.mapping.finish_reason.values.done: unknown finish reason 'stpo'; did you mean 'stop'?"],
+        ),
+        (
+            "source:\n  path: x\n  mapping:\n    content: ''\n    stream: {path: s, unit: ms}\n    latency_seconds: {path: took, unit: iso8601}",
+            [
+                "4: source.mapping.content.path: is empty: write the keys from the document's top to the value, with dots between them",
+                "5: source.mapping.stream.unit: belongs to times and durations, and stream is neither: remove it",
+                "6: source.mapping.latency_seconds.unit: must be 's', 'ms', 'us' or 'ns': a duration is no time of day",
+            ],
+        ),
         ("source: {path: x, tls: {fingerprint: abc}}", ["1: source.tls.fingerprint: is no SHA-256 fingerprint: 64 hexadecimal digits, with or without colons"]),
         (
             "group_by: [deployment, modle]",

@@ -147,3 +147,27 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "coverage: of 50 records" in shown
     assert "can't be read" in shown
     assert main(["doctor", "--source", str(tmp_path / "nope")]) == 2
+
+
+def test_what_a_log_hides_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "access.json"
+    log.write_text('{"msec": 1795939200.0, "request_uri": "/v1/chat/completions", "status": "200", "request_time": "0.5"}\n' * 3)
+    main(["doctor", "--source", str(log)])
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "read as nginx" in line]
+    assert "off: empty_content" in line
+    assert "it does not show text" in line
+
+
+def test_a_mapped_place_where_nothing_stands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "own.jsonl").write_text('{"t": 1795939200, "answer": "At noon.", "why": "stop", "code": "fine"}\n' * 3)
+    config = tmp_path / "detector.yml"
+    config.write_text(
+        "source:\n  path: own.jsonl\n  mapping: {timestamp: t, content: anwser, finish_reason: why, status_code: code, error_type: err, choice_index: n}\n"
+    )
+    assert main(["doctor", "--config", str(config)]) == 2
+    shown = capsys.readouterr().out
+    assert "PROBLEM  mapping of content: nothing that can be read as content stands at anwser in any of 3 records" in shown
+    assert "correct source.mapping.content.path" in shown
+    assert "PROBLEM  mapping of status_code" in shown
+    assert "note     mapping of error_type" in shown, "a healthy log has none"
+    assert "mapping of finish_reason" not in shown

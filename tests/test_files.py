@@ -276,6 +276,16 @@ def test_partitions_together_read_what_one_reads(jobs: int, monkeypatch: pytest.
     assert {record.doc_id for record in records if record.doc_index == str(path)} == {str(line) for line in range(1, 202) if line != 151}
 
 
+def test_a_mapping_translates_numbers_flags_and_words(tmp_path: Path) -> None:
+    values = {"0": "stop", "1": "length", "true": "abort", "cap": "length"}
+    path = tmp_path / "own.jsonl"
+    path.write_text("".join(f'{{"why": {why}, "out": "At noon."}}\n' for why in ("0", "1", "true", '"cap"', '"stop"', "null")), encoding="utf-8")
+    mapping = {"finish_reason": ColumnMapping.model_validate({"path": "why", "values": values}), "content": ColumnMapping.model_validate({"path": "out"})}
+    records, _ = read(path, options=ReadingOptions(mapping=mapping))
+    assert [record.finish_reason for record in records] == ["stop", "length", "abort", "length", "stop", None]
+    assert [record.finish_reason_raw for record in records][3:] == ["cap", "stop", None], "the reason as the log writes it"
+
+
 def test_a_mapping_reads_a_layout_of_its_own(tmp_path: Path) -> None:
     path = tmp_path / "log"
     path.write_bytes(

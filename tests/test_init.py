@@ -211,3 +211,109 @@ def test_a_cluster(node: Node, tmp_path: Path) -> None:
     source = load_settings(tmp_path / "detector.yml", {}).source
     assert (source.url, source.index) == ((node.url,), "first-*")
     assert "Recognised by itself: envelope, 50 of 50 documents" in text
+
+
+TEXT = "The parcel of order {} leaves at noon and arrives before the weekend."
+
+
+def _micros(number: int) -> dict[str, Any]:
+    return {
+        "EvtTimeMicros": str((1795939200 + number) * 1_000_000),
+        "ReqID": f"r-{number:06d}",
+        "ModelName": "q-8b",
+        "GenText": TEXT.format(number),
+        "StopReason": ("eos", "max_len")[number % 2],
+        "PromptTok": str(20 + number),
+        "ComplTok": str(30 + number),
+        "MaxTok": "512",
+        "LatencyUs": str(1_200_000),
+        "TTFTUs": "80000",
+        "HttpCode": "200",
+    }
+
+
+def _nested(number: int) -> dict[str, Any]:
+    return {
+        "t": {"begin_ns": (1795939200 + number) * 1_000_000_000, "dur_ns": 1_200_000_000},
+        "call": {
+            "args": {"max_new_tokens": 512, "msgs": [{"role": "user", "content": "When does my parcel arrive?"}]},
+            "result": {"choices": [{"txt": TEXT.format(number), "end": ("stop", "length")[number % 2]}]},
+        },
+        "who": {"model": "q-8b"},
+    }
+
+
+def _short(number: int) -> dict[str, Any]:
+    return {
+        "when": 1795939200 + number,
+        "model": "q-8b",
+        "answer": TEXT.format(number),
+        "why_ended": ("done", "cap_hit")[number % 2],
+        "usage": {"in": 20, "out": 30},
+        "lat": {"total": 1200, "first": 80, "queue": 3},
+    }
+
+
+@pytest.mark.parametrize(
+    ("layout", "expected"),
+    [
+        (
+            _micros,
+            {"timestamp": 1795939201.0, "request_id": "r-000001", "model": "q-8b", "status_code": 200, "finish_reason": "length", "prompt_tokens": 21}
+            | {"completion_tokens": 31, "max_tokens": 512, "latency_seconds": 1.2, "ttft_seconds": 0.08},
+        ),
+        (_nested, {"timestamp": 1795939201.0, "model": "q-8b", "finish_reason": "length", "max_tokens": 512, "latency_seconds": 1.2}),
+        (
+            _short,
+            {"timestamp": 1795939201.0, "finish_reason": "length", "finish_reason_raw": "cap_hit", "prompt_tokens": 20, "completion_tokens": 30}
+            | {"latency_seconds": 1.2, "ttft_seconds": 0.08, "queue_seconds": 0.003},
+        ),
+    ],
+    ids=["words in names, numbers in texts", "nested, with lists", "units of neighbours"],
+)
+@pytest.mark.parametrize("wrapped", ["bare", "docker", "prefixed"])
+def test_odd_layouts_are_mapped_as_they_are_meant(tmp_path: Path, layout: Any, expected: dict[str, Any], wrapped: str) -> None:
+    lines = [json.dumps(layout(number)) for number in range(40)]
+    if wrapped == "docker":
+        lines = [json.dumps({"log": line + "\n", "stream": "stdout", "time": "2026-11-29T08:00:00Z"}) for line in lines]
+    elif wrapped == "prefixed":
+        lines = [f"2026-11-29 08:00:00,123 INFO myapp: {line}" for line in lines]
+    code, _ = _init(_write(tmp_path, [*lines]), tmp_path / "detector.yml")
+    record = _records(tmp_path / "detector.yml")[1]
+    assert code == 0
+    assert {name: getattr(record, name) for name in expected} == pytest.approx(expected)
+    assert record.content == TEXT.format(1)
+
+
+def test_names_in_any_language_are_found_by_their_values(tmp_path: Path) -> None:
+    lines = [
+        {"시간": f"2026-11-29T08:00:{number:02}Z", "답변": TEXT.format(number), "종료": ("stop", "length")[number % 2], "상태": 200} for number in range(40)
+    ]
+    code, text = _init(_write(tmp_path, lines), tmp_path / "detector.yml")
+    places = {name: place.path for name, place in load_settings(tmp_path / "detector.yml", {}).source.mapping.items()}
+    assert code == 0
+    assert places == {"timestamp": ("시간",), "status_code": ("상태",), "finish_reason": ("종료",), "content": ("답변",)}
+    assert "by its values: no name tells" in text
+
+
+def test_times_without_a_zone_and_durations_with_their_unit(tmp_path: Path) -> None:
+    lines = [{"datetime": f"2026-11-29 08:00:{number:02}", "output": TEXT.format(number), "took": "1250ms"} for number in range(9)]
+    _, text = _init(_write(tmp_path, lines), tmp_path / "detector.yml")
+    assert "texts in ISO 8601 without a zone" in text
+    assert "  # timezone:" in text
+    assert [(record.timestamp, record.latency_seconds) for record in _records(tmp_path / "detector.yml")][1] == (1795939201.0, 1.25)
+
+
+def test_what_is_recognised_without_an_answer_is_mapped_instead(tmp_path: Path) -> None:
+    lines = [{"time": 1795939200 + number, "request": {"model": "q", "prompt": "When?"}, "reply": {"body": TEXT.format(number)}} for number in range(20)]
+    _init(_write(tmp_path, lines), tmp_path / "detector.yml")
+    assert {record.content_state for record in _records(tmp_path / "detector.yml")} == {"present"}
+
+
+def test_a_layout_of_ones_own_among_lines_of_a_known_log(tmp_path: Path) -> None:
+    access = {"msec": 1795939200.0, "request_uri": "/v1/chat/completions", "status": "200", "request_time": "0.5"}
+    code, text = _init(_write(tmp_path, [*(_short(number) for number in range(30)), *[access] * 5]), tmp_path / "detector.yml")
+    assert code == 0
+    assert "Recognised by itself: nginx, 5 of 35 documents" in text
+    assert "30 documents of no known format" in text
+    assert [record.content_state for record in _records(tmp_path / "detector.yml")].count("present") == 30

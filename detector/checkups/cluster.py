@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from detector.checkups.base import Asked, Line
-from detector.checkups.coverage import coverage
+from detector.checkups.coverage import blind_spots, coverage, mapped_places
 from detector.errors import DetectorError
 from detector.sources.es_pattern import local, remotes
 from detector.window import Window, iso
@@ -72,7 +72,9 @@ def _examine(settings: Settings, source: ClusterSource, now: float) -> Iterator[
     yield from _freshness(view, window, now)
     if view.total:
         yield from _format(view)
-        yield from coverage([record for one in view.looked for record in one.records])
+        records = [record for one in view.looked for record in one.records]
+        yield from mapped_places(settings.source, records)
+        yield from coverage(records)
         judging = settings.signals.options()
         plan = make_plan(cluster, view, window, signals(), judging, source.options)
         if plan.why_not:
@@ -190,6 +192,7 @@ def _format(view: View) -> Iterator[Line]:
     if formats:
         named = ", ".join(f"{name} ({count})" for name, count in formats.most_common())
         yield Line("ok", "format", f"of {looked} documents: {named}" + (f"; {ignored} are no answers" if ignored else ""))
+        yield from blind_spots(formats)
     for reason, count in unreadable.most_common(_NAMES_SHOWN):
         yield Line(
             "problem", "format", f"{count} of {looked} documents can't be read: {reason}", "name the format (source.format), or map its fields (source.mapping)"

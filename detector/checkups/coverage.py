@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from detector.batch import Batch
 from detector.checkups.base import Line
 from detector.record import DEFAULTS, SERIES_LABELS, Record
+from detector.render.numbers import several
+from detector.settings.source import BODIES
 from detector.signals.base import signals
+
+if TYPE_CHECKING:
+    from detector.settings.source import SourceSettings
 
 SHOWN = (
     *SERIES_LABELS,
@@ -21,6 +28,52 @@ SHOWN = (
     "max_tokens",
     "latency_seconds",
 )
+
+
+_MAY_BE_EMPTY = frozenset(  # columns that a healthy stretch of a log need not fill
+    (
+        "error_type",
+        "error_message",
+        "stop_reason",
+        "refusal",
+        "reasoning",
+        "tool_calls",
+        "tool_arguments",
+        "cache_hit",
+        "is_probe",
+        "cached_tokens",
+        "stop",
+        "choice_index",
+    )
+)
+
+
+def blind_spots(formats: Counter[str]) -> Iterator[Line]:
+    """One line per recognised format that hides something; `formats`: documents by format."""
+    from detector.report import source_notes
+
+    for note in source_notes(formats, signals()):
+        yield Line("note", "format", note)
+
+
+def mapped_places(source: SourceSettings, records: Sequence[Record]) -> Iterator[Line]:
+    """Places of the configuration's mapping that gave nothing: a wrong path looks like a log without that column."""
+    if source.mapping and source.format is not None:
+        yield Line("note", "mapping", f"it is not used, because source.format names {source.format}: remove one of the two")
+        return
+    for name, place in source.mapping.items():
+        if name in BODIES or any(_is_known(record, name) for record in records):
+            continue
+        paths = " or ".join(place.path)
+        remedy = f"correct source.mapping.{name}.path, or remove it"
+        what, seen = f"mapping of {name}", f"nothing that can be read as {name} stands at {paths} in any of {several(len(records), 'record')}"
+        yield Line("note", what, seen) if name in _MAY_BE_EMPTY else Line("problem", what, seen, remedy)
+
+
+def _is_known(record: Record, name: str) -> bool:
+    if name in ("content", "reasoning"):
+        return bool(getattr(record, f"{name}_state") != "not_captured")
+    return bool(getattr(record, name) not in (None, DEFAULTS[name]))
 
 
 def coverage(records: Sequence[Record]) -> Iterator[Line]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from detector.checkups.base import Asked, Line
-from detector.checkups.coverage import coverage
+from detector.checkups.coverage import blind_spots, coverage, mapped_places
 from detector.errors import DetectorError
 
 if TYPE_CHECKING:
@@ -52,4 +52,6 @@ def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
         return
     named = ", ".join(f"{name} ({count:,})" for name, count in tally.formats.most_common()) or "read as plain columns"
     yield Line("ok", "format", f"{named}, in the first {tally.documents:,} documents")
+    yield from blind_spots(tally.formats)
+    yield from mapped_places(settings.source, records)
     yield from coverage(records)

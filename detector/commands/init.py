@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,9 @@ def _run(args: argparse.Namespace) -> int:
     if target is not None and target.exists():
         raise ConfigError(f"{target} is there already: move it away, or name another file with --output")
     place, sample = _look(args, target)
-    guesses = guess(sample.objects) if not sample.formats else []
+    guesses = guess(sample.objects) if sample.is_unknown else []
     places = {found.column: ColumnMapping.model_validate({"path": found.path, "unit": found.unit, "values": found.values}) for found in guesses}
-    records = read_mapped(sample.objects, places) if places else sample.records
+    records = [*sample.records, *read_mapped(sample.objects, places)] if places else sample.records
     text = draft(place, sample, guesses, records)
     if target is None:
         print(text, end="")
@@ -71,14 +72,24 @@ def _look(args: argparse.Namespace, target: Path | None) -> tuple[Place, Sample]
     if not is_address(args.log[0]):
         if args.index:
             raise ConfigError("--index belongs to the address of a cluster, not to files")
-        sample, _ = sample_files(args.log)
+        sample = _mapped_rather(sample_files(args.log)[0], lambda: sample_files(args.log, ())[0])
         return Place(paths=tuple(_as_written(path, target) for path in args.log)), sample
     if len(args.log) > 1:
         raise ConfigError("one address at a time: a source is one cluster")
     url, index = cluster_address(args.log[0], "the argument", args.index, ", or give --index")
     empty = Settings.model_validate({"source": {"url": url, "index": index}})
     empty._secrets = load_secrets(os.environ)
-    return Place(url=url, index=index), sample_cluster(empty)
+    return Place(url=url, index=index), _mapped_rather(sample_cluster(empty), lambda: sample_cluster(empty, ()))
+
+
+def _mapped_rather(sample: Sample, again: Callable[[], Sample]) -> Sample:
+    """The sample as it is, or as plain objects where the format that claims them finds no answer in them and a mapping does."""
+    from detector.discovery.mapping_guess import guess
+
+    if not sample.shows_no_answer:
+        return sample
+    plain = again()
+    return plain if {"content", "finish_reason", "response"} & {found.column for found in guess(plain.objects)} else sample
 
 
 def _as_written(path: str, target: Path | None) -> str:
@@ -91,8 +102,7 @@ def _as_written(path: str, target: Path | None) -> str:
 def _summary(sample: Sample, records: int, mapped: int, output: str) -> str:
     from detector.render.numbers import several
 
-    found = ", ".join(f"{name} {number}" for name, number in sample.formats.most_common()) or (
-        f"a mapping of {several(mapped, 'column')}" if mapped else "nothing"
-    )
+    known = [f"{name} {number}" for name, number in sample.formats.most_common()]
+    found = ", ".join([*known, f"a mapping of {several(mapped, 'column')}"] if mapped else known) or "nothing"
     where = "" if output == "-" else f"; written to {output}"
     return f"{several(sample.documents, 'document')}, {several(records, 'answer')}: {found}{where}"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from detector.discovery.mapping_guess import Guess
+from detector.discovery.mapping_guess import NO_ZONE, Guess
 from detector.discovery.profile import coverage, text_states, visible
 from detector.discovery.sample import Sample
 from detector.formats.base import formats
@@ -39,7 +39,9 @@ def draft(place: Place, sample: Sample, guesses: Sequence[Guess], records: Seque
     lines += _formats(sample, guessed=bool(guesses))
     if guesses:
         lines += _mapping(guesses)
-    if any(record.timestamp is None for record in records):
+    if any(guess.column == "timestamp" and NO_ZONE in guess.why for guess in guesses):
+        lines.append("  # timezone: Asia/Seoul   # of times without a zone")
+    elif any(record.timestamp is None for record in records):
         without = sum(record.timestamp is None for record in records)
         lines += [
             f"  # {without} of {several(len(records), 'answer')} bear no time that can be placed (none, without a year, or without a zone).",
@@ -81,6 +83,11 @@ def _formats(sample: Sample, *, guessed: bool) -> list[str]:
         lines += [f"  #   {word}: {line}" for word, line in (("finish reasons", fmt.trust), ("units", fmt.units)) if line]
     if len(sample.formats) > 1:
         lines.append("  # Several formats: records of one request are joined by its id within a file; across files name one: format: NAME")
+    if guessed:
+        lines.append(
+            f"  # {several(len(sample.objects), 'document')} of no known format: the mapping below was guessed from names and values. It is asked first, so"
+        )
+        lines.append("  # a document of another format in which something stands at one of its paths is read by it: name the log by a glob to keep them apart.")
     for reason, number in sample.rejected.most_common(5):
         lines.append(f"  # {several(number, 'document')} gave no answer: {plain(reason)}")
     return lines

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from detector.formats.base import Document, Rejected, formats
-from detector.formats.reader import Reader
+from detector.formats.base import Document, Format, Rejected, formats
+from detector.formats.reader import NO_LOG_LINE, OTHER_DOCUMENT, OTHER_LOG_DOCUMENT, Reader
 from detector.formats.values import decoded
 from detector.record import Record
 
@@ -41,20 +41,32 @@ class Sample:
     ignored: int = 0
     objects: list[dict[str, Any]] = field(default_factory=list)
 
+    @property
+    def shows_no_answer(self) -> bool:
+        """Documents were recognised by what was asked and when alone: their answers stand where no format looks."""
+        return {*self.formats} == {"envelope"} and not any(
+            record.content_state != "not_captured" or record.finish_reason or record.status_code is not None or record.error_type for record in self.records
+        )
 
-def sample_files(paths: list[str]) -> tuple[Sample, list[str]]:
-    """The first documents of each file, and the files' names. Raises SourceError when a path leads to no file."""
+    @property
+    def is_unknown(self) -> bool:
+        """Most documents are objects that no format knows."""
+        return len(self.objects) > self.documents / 2
+
+
+def sample_files(paths: list[str], asked: Sequence[Format] | None = None) -> tuple[Sample, list[str]]:
+    """The first documents of each file, and the files' names. `asked`: the formats to ask, all when None. Raises SourceError when a path leads to no file."""
     from detector.sources.files import expand
 
     found = Sample()
     names = expand(paths)
     for name in names[:FILES]:
-        _add(found, islice(_raw(name), PER_FILE))
+        _add(found, islice(_raw(name), PER_FILE), asked)
     return found, names
 
 
-def sample_cluster(settings: Settings) -> Sample:
-    """The newest documents of an index, oldest first. Raises SourceError (ClusterError) and ConfigError."""
+def sample_cluster(settings: Settings, asked: Sequence[Format] | None = None) -> Sample:
+    """The newest documents of an index, oldest first; `asked` as above. Raises SourceError (ClusterError) and ConfigError."""
     from detector.pipeline import Span
     from detector.sources.elasticsearch import cluster_source
     from detector.sources.es_looking import SOURCE, time_field
@@ -69,7 +81,7 @@ def sample_cluster(settings: Settings) -> Sample:
     }
     hits = source.cluster.search(body, what=f"the newest documents of {source.cluster.index}")["hits"]["hits"]
     found = Sample()
-    _add(found, (_of_hit(hit) for hit in reversed(hits)))
+    _add(found, (_of_hit(hit) for hit in reversed(hits)), asked)
     return found
 
 
@@ -98,8 +110,8 @@ def _raw(name: str) -> Iterator[Document]:
     return raw_documents(("" if isinstance(line, Fault) else line for line in texts(Blocks(name))), name)
 
 
-def _add(found: Sample, documents: Iterable[Document]) -> None:
-    reader = Reader(available=formats())
+def _add(found: Sample, documents: Iterable[Document], asked: Sequence[Format] | None) -> None:
+    reader = Reader(available=formats() if asked is None else asked)
     unknown: list[Document] = []
 
     def counted() -> Iterator[Document]:
@@ -111,11 +123,18 @@ def _add(found: Sample, documents: Iterable[Document]) -> None:
         if isinstance(outcome, Rejected):
             found.rejected[outcome.reason] += 1
             found.ignored += outcome.ignored
-            unknown.append(outcome.document)
+            if outcome.reason in (OTHER_DOCUMENT, OTHER_LOG_DOCUMENT, NO_LOG_LINE):
+                unknown.append(outcome.document)
         else:
             found.records.append(outcome)
     found.formats.update(reader.found)
     for name, seen in reader.evidence.items():
         found.evidence.setdefault(name, seen[0][0])
-    if not reader.found:
-        found.objects.extend(body for document in unknown if isinstance(body := decoded(document.body), dict))
+    found.objects.extend(body for document in unknown if isinstance(body := _object(document.body), dict))
+
+
+def _object(body: Any) -> Any:
+    """The object that a document is, or that stands behind a line's prefix: a reader with a mapping takes prefixes off too."""
+    if isinstance(body, str) and not body.lstrip().startswith("{"):
+        return decoded(body[body.find("{") :]) if body.rstrip().endswith("}") else None
+    return decoded(body)

@@ -28,10 +28,9 @@ from detector.formats.openai_request import request_columns
 from detector.formats.paths import MISSING, find
 from detector.formats.values import compact, count, flag, instant, number, seconds, text
 from detector.record import COLUMNS, Record
-from detector.settings.source import BODIES, ColumnMapping
+from detector.settings.source import BODIES, INSTANTS, ColumnMapping, spelled
 
-_TIMES = ("timestamp", "ingested_at")
-_SURROUNDINGS = (*_TIMES, "pod", "deployment", "client", "model", "engine", "engine_version")  # columns that other documents have too
+_SURROUNDINGS = (*INSTANTS, "pod", "deployment", "client", "model", "engine", "engine_version")  # columns that other documents have too
 
 
 def mapped_format(mapping: Mapping[str, ColumnMapping], timezone: str = "UTC") -> Format:
@@ -56,13 +55,15 @@ def mapped_format(mapping: Mapping[str, ColumnMapping], timezone: str = "UTC") -
     return Format(name="mapped", title="the layout that the configuration maps", sees=(), blind=(), recognise=recognise, read=read, rank=0)
 
 
+def _written(body: Json, place: ColumnMapping) -> Any:
+    """What stands at the first of the paths that is there; MISSING where none is."""
+    return next((value for path in place.path if (value := find(body, path)) is not MISSING), MISSING)
+
+
 def _value(body: Json, place: ColumnMapping) -> Any:
-    """What stands at the first of the paths that is there, in canonical words; MISSING where none is."""
-    for path in place.path:
-        value = find(body, path)
-        if value is not MISSING:
-            return place.values.get(str(value), value) if isinstance(value, (str, int, float)) else value
-    return MISSING
+    """The same in canonical words."""
+    value = _written(body, place)
+    return place.values.get(spelled(value), value) if place.values and isinstance(value, (str, int, float)) else value
 
 
 def _records(document: Document, places: Mapping[str, ColumnMapping], zone: tzinfo) -> list[Record]:
@@ -81,7 +82,8 @@ def _records(document: Document, places: Mapping[str, ColumnMapping], zone: tzin
             set_text(columns, name, value if isinstance(value, str) else None if value is None else compact(value))
         elif name == "finish_reason":
             found = reason(value)
-            columns["finish_reason"], columns["finish_reason_raw"] = found.canonical, found.raw
+            written = reason(_written(document.body, place)).raw
+            columns["finish_reason"], columns["finish_reason_raw"] = found.canonical, found.raw if written is None else written
             columns.setdefault("finish_reason_source", "engine" if found.raw is not None else None)
         else:
             converted = _converted(name, value, place.unit, zone)
@@ -105,7 +107,7 @@ def _records(document: Document, places: Mapping[str, ColumnMapping], zone: tzin
 def _converted(name: str, value: Any, unit: str | None, zone: tzinfo) -> Any:
     """A value in the column's own type; None where it can't be read as such."""
     kind = str(COLUMNS[name].type)
-    if name in _TIMES:
+    if name in INSTANTS:
         return instant(value, None if unit == "iso8601" else unit, zone)
     if name.endswith("_seconds"):
         return seconds(value, unit or "s")

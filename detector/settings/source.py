@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator, model_validator
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from detector.record import COLUMNS
+from detector.formats.finish_reason import reason
+from detector.record import COLUMNS, FINISH_REASONS
 from detector.settings.values import Texts, TimeZone, WebAddress, WebAddresses
 from detector.strict_model import Seconds, SecondsOrZero, Strict, unknown
 
@@ -26,6 +29,20 @@ def _column_name(name: str) -> str:
 
 
 ColumnName = Annotated[str, AfterValidator(_column_name)]
+
+
+def _format_name(name: str) -> str:
+    from detector.formats.base import formats  # imported where one is named: most configurations name none
+
+    known = [fmt.name for fmt in formats()]
+    if name.strip().lower().replace("-", "_") not in known:
+        raise ValueError(unknown(name, known, "format") + "; `detector formats list` shows them")
+    return name
+
+
+FormatName = Annotated[str, AfterValidator(_format_name)]
+
+INSTANTS = ("timestamp", "ingested_at")
 
 
 class Tls(Strict):
@@ -56,6 +73,33 @@ class ColumnMapping(Strict):
     values: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """What values of the log mean in canonical words, such as `{max_tokens: length}`."""
 
+    @field_validator("values", mode="before")
+    @classmethod
+    def _as_written(cls, value: Any) -> Any:
+        """YAML reads `0:` and `true:` as numbers and flags; logs write such values too."""
+        return {spelled(key): meant for key, meant in value.items()} if isinstance(value, dict) else value
+
+
+def spelled(value: Any) -> Any:
+    """A number or a flag as JSON writes it; everything else as it is."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, (int, float)) else value
+
+
+def _misfits(name: str, place: ColumnMapping) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """(place, reason) of everything in `name`'s mapping that would read nothing, or not what it says."""
+    if any(not path.strip() for path in place.path):
+        yield ("path",), "is empty: write the keys from the document's top to the value, with dots between them"
+    if place.unit is not None and name not in INSTANTS and not name.endswith("_seconds"):
+        yield ("unit",), f"belongs to times and durations, and {name} is neither: remove it"
+    elif place.unit == "iso8601" and name not in INSTANTS:
+        yield ("unit",), "must be 's', 'ms', 'us' or 'ns': a duration is no time of day"
+    if name == "finish_reason":
+        for word, meant in place.values.items():
+            if meant is not None and str(meant) != "unknown" and reason(meant).canonical in (None, "unknown"):
+                yield ("values", word), unknown(str(meant), FINISH_REASONS, "finish reason")
+
 
 class SourceSettings(Strict):
     """A log: files, or indices of Elasticsearch or OpenSearch."""
@@ -70,7 +114,7 @@ class SourceSettings(Strict):
     """Index, data stream or pattern, such as `llm-*`."""
     lag: SecondsOrZero = 120.0
     """How late documents arrive: windows without an explicit end end this long before now."""
-    format: str | None = None
+    format: FormatName | None = None
     """Name of the log's format (`detector formats list`); recognised when left out."""
     mapping: dict[ColumnName, ColumnMapping] = Field(default_factory=dict)
     """Canonical column → where it stands, for a log that is not recognised."""
@@ -89,6 +133,18 @@ class SourceSettings(Strict):
         if not isinstance(value, dict):
             return value
         return {column: {"path": where} if isinstance(where, (str, list)) else where for column, where in value.items()}
+
+    @field_validator("mapping", mode="after")
+    @classmethod
+    def _fits_its_column(cls, mapping: dict[str, ColumnMapping]) -> dict[str, ColumnMapping]:
+        """What can be told wrong without a document, each at its own line."""
+        wrong = [(name, *fault) for name, place in mapping.items() for fault in _misfits(name, place)]
+        if wrong:
+            entries: list[InitErrorDetails] = [
+                {"type": PydanticCustomError("value_error", "{error}", {"error": why}), "loc": (name, *loc), "input": None} for name, loc, why in wrong
+            ]
+            raise ValidationError.from_exception_data("mapping", entries)
+        return mapping
 
     @model_validator(mode="after")
     def _one_place(self) -> SourceSettings:
