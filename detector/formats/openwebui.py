@@ -1,4 +1,4 @@
-"""Open WebUI: chat exports and chat rows of its database; assistant messages are answers.
+"""Open WebUI: chat exports, chat rows of its database, and exported ratings with the chat inside; assistant messages are answers.
 
 Source: open-webui backend models/chats.py; an exported chat holds its messages twice, in `history.messages` and again in a list.
 """
@@ -24,8 +24,14 @@ NO_ANSWERS = "chat without an answer"
 
 
 def _chat(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    body = _row(body)
     chat = mapping(body.get("chat"))
     return chat if chat else body
+
+
+def _row(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The chat's row: the object itself, or what an exported rating (feedback) keeps of the chat that was rated."""
+    return mapping(mapping(body.get("snapshot")).get("chat")) or body
 
 
 def _messages(chat: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -43,6 +49,7 @@ def _messages(chat: Mapping[str, Any]) -> list[Mapping[str, Any]]:
 def _recognise(body: Json) -> str | None:
     if not isinstance(body, dict):
         return None
+    body = _row(body)
     chat = _chat(body)
     if isinstance(mapping(chat.get("history")).get("messages"), dict):
         return "a chat with history.messages and currentId" if "currentId" in mapping(chat["history"]) else "a chat with history.messages"
@@ -63,6 +70,7 @@ def _read(documents: Sequence[Document]) -> Iterable[Outcome]:
 
 
 def _records(body: Mapping[str, Any]) -> Iterator[Record]:
+    body = _row(body)
     chat = _chat(body)
     session, user = text(body.get("id")), text(body.get("user_id"))
     parameters = mapping(chat.get("params"))
@@ -142,7 +150,7 @@ FORMAT = Format(
     recognise=_recognise,
     read=_read,
     rank=25,
-    keys=frozenset(("chat", "history", "messages")),
+    keys=frozenset(("chat", "history", "messages", "snapshot")),
     lines=False,
     trust="none is stored (newer versions may keep the gateway's word)",
     units="timestamp in seconds since 1970, when the answer was stored",

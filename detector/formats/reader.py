@@ -12,14 +12,17 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from detector.formats.base import Document, Format, Joiner, Json, Outcome, Placed, Rejected
 from detector.formats.detect import JSON_START, Detection, Detector, OtherLines
-from detector.formats.log_lines import access
+from detector.formats.log_lines import access, failed_access
 from detector.formats.wrapping import Peeler
+from detector.formats.wrapping_stores import bulk_action
 from detector.record import Record
 
 _EVIDENCE = 5  # places remembered per format
+_EARLY = 1024  # failed access lines that wait for the first line that says whose log this is
 CUT = "JSON that is cut off or broken"
 NO_LOG_LINE = "text that no format recognises"
 ACCESS_LINE = "access line"
+ACTION_LINE = "action line of a bulk request, no answer"
 OTHER_DOCUMENT = "document that no format recognises"
 OTHER_LOG_DOCUMENT = "application log message, no answer"
 FAULT = "fault in a reader of detector"
@@ -46,6 +49,7 @@ class Reader:
         self._ready: list[tuple[Record | Rejected, Format | None]] = []  # outcomes that need no ordering: no joiner holds anything back
         self._reading: Format | None = None  # whose outcomes are being taken
         self._others = OtherLines()
+        self._early: list[Document] = []
         self.found: Counter[str] = Counter()
         self.current: Format | None = None
         self.evidence: dict[str, list[tuple[str, str]]] = {}
@@ -71,6 +75,7 @@ class Reader:
         """Outcomes of everything that was held back."""
         for document in self._peeler.finish():
             self._guarded(document)
+        self._release(None)
         for name, joiner in self._joiners.items():
             self._reading = self._joined[name]
             try:
@@ -107,17 +112,35 @@ class Reader:
             log = self._others.of(body)
             if log is not None:
                 self._give(document, log)
+            elif self._is_early(body):
+                self._early.append(document)
             else:
-                self._reading = None
-                self._take((self._unclaimed(document),), document)
+                self._reject(document)
             return
         fmt = found.format
         self._others.saw(fmt)
+        self._release(fmt)
         self.found[fmt.name] += 1
         seen = self.evidence.setdefault(fmt.name, [])
         if len(seen) < _EVIDENCE:
             seen.append((found.evidence, document.place))
         self._give(document, fmt)
+
+    def _is_early(self, body: Json) -> bool:
+        """A failed call before anything tells whose log this is: a log that was rotated or cut begins anywhere."""
+        return not self.found and isinstance(body, str) and len(self._early) < _EARLY and failed_access(body) is not None
+
+    def _release(self, fmt: Format | None) -> None:
+        early, self._early = self._early, []
+        for document in early:
+            if fmt is not None and fmt.other_lines:
+                self._give(document, fmt)
+            else:
+                self._reject(document)
+
+    def _reject(self, document: Document) -> None:
+        self._reading = None
+        self._take((self._unclaimed(document),), document)
 
     def _give(self, document: Document, fmt: Format) -> None:
         self._reading = fmt
@@ -139,6 +162,8 @@ class Reader:
                 return Rejected(document, ACCESS_LINE, ignored=True)
             return Rejected(document, NO_LOG_LINE)
         if isinstance(body, dict):
+            if bulk_action(body) is not None:
+                return Rejected(document, ACTION_LINE, ignored=True)  # shipped line by line: which document it announced can't be told
             message = body.get("message", body.get("msg"))
             if isinstance(message, str) and body.keys() & {"level", "levelname", "severity", "log.level", "lvl"}:
                 return Rejected(document, OTHER_LOG_DOCUMENT, ignored=True)

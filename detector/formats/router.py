@@ -37,6 +37,8 @@ _LLM_D = (
     "llmResponse",
     "request-id",
 )
+# The same as text (zap's console encoder, tabs between the parts): time, level, logger, caller, message, fields.
+_LLM_D_TEXT = re.compile(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:?\d\d)\t(?:[A-Z]+|LEVEL\(-?\d+\))\t(?:[\w./-]+\t)?(?:[\w.-]+/)*(\w+)/\w+\.go:\d+\t")
 _USAGE = "llm_usage"  # the semantic router's event of an answered request
 _PACKAGES = (
     "requestcontrol",
@@ -61,6 +63,9 @@ def _recognise(body: Json) -> str | None:
         head = body[:4000]
         if _STACK.match(head) or _STACK_OLD.match(head):
             return "log line of vLLM production-stack's router"
+        console = _LLM_D_TEXT.match(head) if "\t" in head[:64] else None
+        if console is not None and console[1] in _PACKAGES:
+            return "log line of llm-d's endpoint picker"
         return "log line of SGLang's router" if _TRACING.match(head) else None
     if isinstance(body, dict):
         caller = body.get("caller")

@@ -223,20 +223,29 @@ def _is_genai_event(body: Mapping[str, Any]) -> bool:
     return str(get(body, "event_name", "eventName", "EventName", "attributes.event.name", "Attributes.event.name") or "").startswith("gen_ai.")
 
 
+_BODY_FORMS = frozenset(("text", "structured", "stringValue"))  # how stores and OTLP spell a body; other objects are the body itself
+_RECORD_KEYS = frozenset(("attributes", "resource", "observed_timestamp", "timeUnixNano", "Attributes", "Timestamp", "@timestamp"))
+
+
 def _collector(body: Mapping[str, Any]) -> Shipped | None:
     """A log record of the OpenTelemetry collector whose body is the line that some process wrote."""
     if _is_genai_event(body):
         return None  # the body is the event's own, not a line
-    text = None if isinstance(body.get("body"), str) else get(body, "body.text", "body_text", "body.stringValue", "Body")
-    if isinstance(body.get("body"), str) and body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"}:
-        text = body["body"]
-    if not isinstance(text, str) or not body.keys() & {"attributes", "resource", "observed_timestamp", "timeUnixNano", "Attributes", "Timestamp", "@timestamp"}:
+    given = body.get("body")
+    found: Any = None
+    if isinstance(given, str):
+        found = given if body.keys() & {"attributes", "resource", "severity_text", "observed_timestamp", "timeUnixNano"} else None
+    elif isinstance(given, dict) and not given.keys() <= _BODY_FORMS:
+        found = given  # an object that some process wrote, whatever its keys are called
+    else:
+        found = get(body, "body.text", "body_text", "body.stringValue", "body.structured", "body_structured", "Body")
+    if not isinstance(found, (str, dict)) or not body.keys() & _RECORD_KEYS:
         return None
     envelope = metadata(body)
     moment = instant(body.get("timeUnixNano"), "ns")
     if moment is not None:
         envelope["timestamp"] = moment
-    return Shipped([text], envelope)
+    return Shipped([found], envelope, own=isinstance(found, dict))
 
 
 _SHAPES = 4096
