@@ -181,7 +181,7 @@ def only_new(batch: Batch, seen: set[int] | None, tally: Tally) -> Batch:
 
 
 def broken_json(text: str) -> str:
-    """The reason for a text that begins like JSON and can't be read as such."""
+    """The reason for a text that begins like JSON and gave no document."""
     try:
         orjson.loads(text)
     except orjson.JSONDecodeError as error:
@@ -189,7 +189,8 @@ def broken_json(text: str) -> str:
             return "JSON nested too deep"
         if "unexpected end" in str(error) or "EOF" in str(error):
             return "JSON that is cut off"
-    return "broken JSON"
+        return "broken JSON"
+    return reader.OTHER_DOCUMENT  # a piece that looked unended, though its shipper had only left the newline out
 
 
 def batched(records: Iterable[Record], tally: Tally, rows: int = BATCH_ROWS) -> Iterator[Batch]:

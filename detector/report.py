@@ -88,7 +88,7 @@ def could_not_look(seen: Observation, rules: Sequence[Rule], *, why_empty_is_tol
             entries.append(
                 CouldNot(
                     f"signal {name}",
-                    f"no request in this log shows it: it needs {needs}",
+                    f"no request in this log shows it: it needs {signal.needed}",
                     f"log {needs}, or map it in detector.yml; rules on it are off for this log",
                     signals=(name,),
                 )

@@ -99,7 +99,8 @@ def test_a_named_file_that_is_missing_is_an_error(tmp_path: Path) -> None:
             ["3: source.format: unknown format 'vlm_text'; did you mean 'vllm_text'?; `detector formats list` shows them"],
         ),
         (
-            "source:\n  path: x\n  mapping:\n    finish_reason:\n      path: why\n      values: {cap: length,\n        done: stpo, other: unknown, x: null, eos: eos}",
+            "source:\n  path: x\n  mapping:\n    finish_reason:\n      path: why\n"
+            "      values:\n        done: stpo\n        other: unknown\n        eos: eos\n        0: null",
             ["7: source.mapping.finish_reason.values.done: unknown finish reason 'stpo'; did you mean 'stop'?"],
         ),
         (

@@ -171,3 +171,15 @@ def test_a_mapped_place_where_nothing_stands(tmp_path: Path, capsys: pytest.Capt
     assert "PROBLEM  mapping of status_code" in shown
     assert "note     mapping of error_type" in shown, "a healthy log has none"
     assert "mapping of finish_reason" not in shown
+
+
+def test_raw_text_is_said_to_be_what_hides_leaks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = "(APIServer pid=7) INFO 11-29 12:00:00 [logger.py:72] Generated response chatcmpl-{} (streaming complete): output: 'Aye', "
+    line += "finish_reason: streaming_complete\n"
+    log = tmp_path / "vllm.log"
+    log.write_text("".join(line.format(number) for number in range(5)))
+    main(["doctor", "--source", str(log)])
+    main(["check", "--all", "--source", str(log)])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "signal think_leak: no record can show it: it needs content or tool_arguments as the user read it" in shown
+    assert "signal think_leak: no request in this log shows it: it needs content or tool_arguments as the user read it" in shown

@@ -328,3 +328,10 @@ def test_no_bytes_break_the_reading(tmp_path: Path, pieces: list[bytes]) -> None
     quiet = read(path, options=ReadingOptions(in_order=True))
     assert len(quiet[0]) == len(first[0])
     assert quiet[1].unreadable == first[1].unreadable
+
+
+def test_whole_json_of_nobody_is_not_called_broken(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(ndjson({"log": '{"tide": "low"}', "stream": "stdout"}, {"log": '{"tide": "hig', "stream": "stdout"}))
+    _, tally = read(path)
+    assert sorted(tally.unreadable) == ["JSON that is cut off", "document that no format recognises"]

@@ -317,3 +317,10 @@ def test_a_layout_of_ones_own_among_lines_of_a_known_log(tmp_path: Path) -> None
     assert "Recognised by itself: nginx, 5 of 35 documents" in text
     assert "30 documents of no known format" in text
     assert [record.content_state for record in _records(tmp_path / "detector.yml")].count("present") == 30
+
+
+def test_raw_text_is_said_to_be_what_hides_leaks(tmp_path: Path) -> None:
+    line = "(APIServer pid=7) INFO 11-29 12:00:00 [logger.py:72] Generated response chatcmpl-{} (streaming complete): output: 'Aye', "
+    line += "finish_reason: streaming_complete"
+    _, text = _init(_write(tmp_path, [line.format(number) for number in range(5)]), tmp_path / "d.yml")
+    assert "think_leak          can't be seen: text as the user read it" in text

@@ -247,3 +247,14 @@ def test_envelopes_do_not_pass_by_the_views_of_others(tmp_path: Path, before: in
     assert tally.notes[JOINED] == 900
     assert tally.formats == {"envelope": 900, "vllm_text": 1800}
     assert tally.documents == 2700
+
+
+@pytest.mark.parametrize("only", ["litellm", "otel", "vllm_text"])
+def test_naming_a_format_counts_that_view_alone(tmp_path: Path, only: str) -> None:
+    benign = _answer("benign")
+    path = _log(tmp_path, *(_producer(name).render(benign) for name in ("otel span", "litellm", "vllm_text")))
+    tally = Tally()
+    records = [batch.record(row) for batch in Files([path], ReadingOptions(only=only)).batches(tally) for row in range(batch.size)]
+    assert len(records) == 1
+    assert not tally.unreadable
+    assert any("another view than the format that was named" in reason for reason in tally.ignored)

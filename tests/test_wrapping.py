@@ -177,6 +177,8 @@ def test_tables_are_known_by_their_header() -> None:
     assert is_csv_header('"@timestamp","_id","message"')
     assert is_csv_header("id,start_time,output,usage")
     assert not is_csv_header('{"a": 1, "b": 2, "message": 3}')
+    assert is_csv_header('"@timestamp",message'), "two columns chosen in Kibana's Discover"
+    assert not is_csv_header("Time, gentlemen")
     assert not is_csv_header("Hello, dear harbour master, the message is late")
 
 

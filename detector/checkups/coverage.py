@@ -91,6 +91,11 @@ def coverage(records: Sequence[Record]) -> Iterator[Line]:
         visible = sum(signal.visible(batch))
         needs = " or ".join(signal.needs)
         if not visible:
-            yield Line("problem", f"signal {name}", "no record can show it", f"log {needs}, or map it (source.mapping); its rules are off for this log")
+            yield Line(
+                "problem",
+                f"signal {name}",
+                f"no record can show it: it needs {signal.needed}",
+                f"log {needs}, or map it (source.mapping); its rules are off for this log",
+            )
         elif visible < total / 2:
             yield Line("note", f"signal {name}", f"{visible:,} of {total:,} records can show it (the others lack {needs}, or failed)")

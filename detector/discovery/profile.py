@@ -10,6 +10,7 @@ from detector.record import COLUMNS, DEFAULTS, Record
 from detector.signals.base import signals
 
 _COLUMN_ORDER = tuple(COLUMNS)
+PARSED = "text as the user read it (it is from before the reasoning parser)"
 _STATES = ("content_state", "reasoning_state")
 
 
@@ -56,7 +57,10 @@ def visible(records: Sequence[Record]) -> list[Visible]:
     found = []
     for name, signal in signals().items():
         share = sum(signal.observable(record) for record in records) / len(records) if records else 0.0
-        found.append(Visible(name, share, tuple(need for need in signal.needs if not filled.issuperset(need.split(" with ")))))
+        missing = tuple(need for need in signal.needs if not filled.issuperset(need.split(" with ")))
+        if signal.parsed_text and not share and "content" in filled:
+            missing = (PARSED,)
+        found.append(Visible(name, share, missing))
     return found
 
 

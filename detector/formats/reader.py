@@ -33,7 +33,8 @@ class Reader:
     """Raw documents in, records and rejections out, in the order of the log.
 
     Args:
-        format_of: read every document as this format instead of detecting it; wrappings are peeled all the same.
+        format_of: read every document as this format instead of detecting it, but for objects of logs that see answers from elsewhere (a gateway's beside
+            an engine's); wrappings are peeled all the same.
 
     `found` counts documents by format, `evidence` keeps why and where for each format's first documents, `current` is the format of the outcome given last.
     """
@@ -105,6 +106,11 @@ class Reader:
     def _route(self, document: Document) -> None:
         body = document.body
         if self._only is not None:
+            other = self._other_view(self._only, body)
+            if other is not None:
+                self._reading = None
+                self._take((Rejected(document, f"document of {other.name}: another view than the format that was named", ignored=True),), document)
+                return
             found: Detection | None = Detection(self._only, "named by the caller")
         else:
             found = self._detector.detect(body)
@@ -125,6 +131,13 @@ class Reader:
         if len(seen) < _EVIDENCE:
             seen.append((found.evidence, document.place))
         self._give(document, fmt)
+
+    def _other_view(self, only: Format, body: Json) -> Format | None:
+        """The format of an object that sees answers from elsewhere than the named one: naming a format counts one view of a log that holds several."""
+        if not isinstance(body, dict) or only.view == "client" or only.recognise(body) is not None:
+            return None
+        found = self._detector.detect(body)
+        return found.format if found is not None and found.format.view not in ("client", only.view) else None
 
     def _is_early(self, body: Json) -> bool:
         """A failed call before anything tells whose log this is: a log that was rotated or cut begins anywhere."""

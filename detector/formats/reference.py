@@ -35,12 +35,12 @@ clients reuse ids.
 A view waits for the others for {HELD_SECONDS:.0f} seconds of log time and {HELD_RECORDS:,} records at most, so memory is bounded. Files that see requests from
 several places are read side by side in one process (up to {MOST_FILES} files): those with times by time, those without in step with them, so they have to
 cover the same stretch. Where logs of several views share no id, the answers of each are counted, and `check` says so: name the one to count with
-`--source`, `--format-of` or `source.format`.
+`--source`, `--format-of` or `source.format`. Naming an engine's, gateway's or tracer's format leaves out objects of the other views.
 
 A failed attempt that LiteLLM itself followed up (same trace id and prompt, begun within {RETRY_GAP_SECONDS:.0f} s of the failure) is no request of its own:
 the request is the last attempt, with its outcome, the start of the first, and the whole duration. Envoy, Kong, APISIX and nginx write one line per
-request with its attempts inside. Answers from a gateway's cache bear `cache_hit`; no engine was asked for them. A document that stands in a log twice is
-counted once.
+request with its attempts inside. Answers from a gateway's cache bear `cache_hit`; no engine was asked for them, and they are left out of all rates.
+A document that stands in a log twice is counted once.
 """
 
 

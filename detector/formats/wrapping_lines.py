@@ -262,7 +262,8 @@ def run_together(text: str) -> list[object] | None:
 
 def is_csv_header(line: str) -> bool:
     """True when a first line is the header of a CSV table with a column that an answer could be in."""
-    if line.count(",") < 2 or len(line) > 8192 or line[0] in "{[":
+    if "," not in line or len(line) > 8192 or line[0] in "{[":
         return False
     cells = [cell.strip() for cell in line.split(",")]
-    return all(_CSV_CELL.fullmatch(cell) for cell in cells) and any(cell.strip('"').lower() in _CSV_COLUMNS for cell in cells)
+    known = [cell.strip('"').lower() in _CSV_COLUMNS for cell in cells]
+    return any(known) and (len(cells) > 2 or all(known)) and all(_CSV_CELL.fullmatch(cell) for cell in cells)

@@ -40,9 +40,9 @@ SHOWN = {  # examples of what may be set, as comments
     "source.path": "[logs/]",
     "source.cloud_id": "my-deployment:ZXhhbXBsZQ==",
     "source.format": "envelope",
-    "source.mapping.<name>.path": "result.why_it_ended",
+    "source.mapping.<name>.path": "result.took",
     "source.mapping.<name>.unit": "ms",
-    "source.mapping.<name>.values": "{max_tokens: length}",
+    "source.mapping.<name>.values": '{"-": null}',
     "source.timezone": "Asia/Seoul",
     "source.tls.ca_file": "/etc/detector/ca.pem",
     "source.tls.fingerprint": "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
@@ -72,7 +72,7 @@ SHOWN = {  # examples of what may be set, as comments
     "signals.think_markers": "[</inner>]",
     "signals.special_tokens": '["<|end|>"]',
 }
-NAMES = {"source.mapping": "finish_reason", "grafana.panels": "ttft", "schedule.groups": "hourly"}
+NAMES = {"source.mapping": "latency_seconds", "grafana.panels": "ttft", "schedule.groups": "hourly"}
 
 
 def example() -> str:

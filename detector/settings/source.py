@@ -69,7 +69,7 @@ class ColumnMapping(Strict):
     path: Texts = Field(min_length=1)
     """Dotted path of the field (`response.usage.completion_tokens`); several: the first that is there."""
     unit: Unit | None = None
-    """Unit of a time or duration; guessed from its size when left out."""
+    """Unit of a time or duration. When left out, a time's is guessed from its size, and a duration without one in its text is in seconds."""
     values: dict[str, str | int | float | bool | None] = Field(default_factory=dict)
     """What values of the log mean in canonical words, such as `{max_tokens: length}`."""
 

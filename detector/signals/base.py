@@ -78,6 +78,7 @@ class Signal:
         observable: False when this record can't show the signal (text not captured, no answer …); such records leave its denominator.
         judge: the exact decision on one record; never raises; None means not flagged.
         candidates: rows of a batch that `judge` could flag: a cheap superset.
+        parsed_text: text from before the reasoning parser can't show it, so `needs` means the text that the user read.
     """
 
     name: str
@@ -88,6 +89,12 @@ class Signal:
     candidates: Callable[[Batch, SignalOptions], Iterable[int]] = _every_row
     observable_rows: Callable[[Batch], list[bool]] | None = None  # vectorised `observable`; must agree with it
     push_down: PushDown = field(default_factory=PushDown)
+    parsed_text: bool = False
+
+    @property
+    def needed(self) -> str:
+        """`needs` in words."""
+        return " or ".join(self.needs) + (" as the user read it (text from before the reasoning parser can't show it)" if self.parsed_text else "")
 
     def visible(self, batch: Batch) -> list[bool]:
         """`observable` for every row of a batch."""

@@ -244,6 +244,7 @@ SIGNAL = Signal(
         "half_tag": "a piece of a tag",
     },
     needs=("content", "tool_arguments"),
+    parsed_text=True,
     observable=observable,
     observable_rows=_observable_rows,
     judge=judge,
