@@ -324,3 +324,10 @@ def test_raw_text_is_said_to_be_what_hides_leaks(tmp_path: Path) -> None:
     line += "finish_reason: streaming_complete"
     _, text = _init(_write(tmp_path, [line.format(number) for number in range(5)]), tmp_path / "d.yml")
     assert "think_leak          can't be seen: text as the user read it" in text
+
+
+def test_names_that_are_no_text_make_no_broken_file(tmp_path: Path) -> None:
+    lines = ['{"\\ud800": {"answer": "It leaves at noon."}, " ": 1795939200, "latency": NaN, "reply": "The parcel leaves at noon.", "why": "\\udc00"}'] * 3
+    code, _ = _init(_write(tmp_path, [*lines]), tmp_path / "detector.yml")
+    assert code == 0
+    assert [record.content for record in _records(tmp_path / "detector.yml")] == ["The parcel leaves at noon."] * 3

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from detector.discovery.mapping_guess import NO_ZONE, Guess
 from detector.discovery.profile import coverage, text_states, visible
@@ -35,7 +36,7 @@ def draft(place: Place, sample: Sample, guesses: Sequence[Guess], records: Seque
     if place.url is not None:
         lines += [f"  url: {_quoted(place.url)}", f"  index: {_quoted(place.index or '')}", "  lag: 2m                # how late documents arrive"]
     else:
-        lines.append(f"  path: {json.dumps([*place.paths], ensure_ascii=False)}")
+        lines.append(f"  path: {_quoted([*place.paths])}")
     lines += _formats(sample, guessed=bool(guesses))
     if guesses:
         lines += _mapping(guesses)
@@ -64,8 +65,10 @@ _REST = (
 )
 
 
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
+def _quoted(value: Any) -> str:
+    """As JSON, which is YAML too; names that are no valid text (half a surrogate pair) are escaped."""
+    written = json.dumps(value, ensure_ascii=False)
+    return json.dumps(value) if any("\ud800" <= letter <= "\udfff" for letter in written) else written
 
 
 def _formats(sample: Sample, *, guessed: bool) -> list[str]:
@@ -98,7 +101,7 @@ def _mapping(guesses: Sequence[Guess]) -> list[str]:
     for guess in guesses:
         setting = {"path": guess.path, **({"unit": guess.unit} if guess.unit else {}), **({"values": guess.values} if guess.values else {})}
         why = f"in {guess.share:.0%} of the documents" + (f"; {guess.unit}: {guess.why}" if guess.unit and guess.why else f"; {guess.why}" if guess.why else "")
-        lines.append(f"    {guess.column}: {json.dumps(setting, ensure_ascii=False)}  # {why}")
+        lines.append(f"    {guess.column}: {_quoted(setting)}  # {why}")
         if guess.values:
             lines.append("    #   guessed, correct it: these words mean stop, length, tool_calls, content_filter, abort, error, repetition or unknown")
     return lines

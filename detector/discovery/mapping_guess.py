@@ -70,7 +70,7 @@ def _bodies(documents: Sequence[dict[str, Any]]) -> list[Guess]:
         seen: set[tuple[str, str]] = set()
         for path, node in _nodes(document, "", _DEPTH):
             kind = _body_kind(node)
-            if kind is not None and path:
+            if kind is not None and _can_be_named(path):
                 seen.add((kind, path))
         for key in seen:
             counts[key] = counts.get(key, 0) + 1
@@ -113,11 +113,16 @@ def _nodes(node: Any, path: str, depth: int) -> Iterable[tuple[str, Any]]:
         yield from _nodes(node[0], f"{path}.0", depth - 1)
 
 
+def _can_be_named(path: str) -> bool:
+    """A configuration can hold this path: not blank, and no half of a surrogate pair, which YAML can't write."""
+    return bool(path.strip()) and not any("\ud800" <= letter <= "\udfff" for letter in path)
+
+
 def _leaves(documents: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for document in documents:
         for path, node in _nodes(document, "", _DEPTH):
-            if path and node is not None and not isinstance(node, dict):
+            if node is not None and not isinstance(node, dict) and _can_be_named(path):
                 found.setdefault(path, []).append(node)
     return found
 
@@ -199,7 +204,7 @@ _MEANT = (  # words of home-made logs; a guess that the file asks its reader to 
 def _words(fitting: Sequence[Any]) -> dict[str, str]:
     """What words of the log, that no producer is known to write, may mean."""
     unknown = sorted({str(value) for value in fitting if reason(value).canonical == "unknown"})[:8]
-    return {word: _meant(word) or "unknown" for word in unknown if len(word) <= _LONGEST_WORD}
+    return {word: _meant(word) or "unknown" for word in unknown if len(word) <= _LONGEST_WORD and _can_be_named(word)}
 
 
 def _meant(word: str) -> str | None:

@@ -125,7 +125,8 @@ class Reader:
             return
         fmt = found.format
         self._others.saw(fmt)
-        self._release(fmt)
+        if self._early:
+            self._release(fmt)
         self.found[fmt.name] += 1
         seen = self.evidence.setdefault(fmt.name, [])
         if len(seen) < _EVIDENCE:
