@@ -57,10 +57,12 @@ def test_action_lines_that_a_shipper_wrapped_one_by_one() -> None:
         {"body": MESSAGE, "@timestamp": TIME, "attributes": {"log.file.name": "x"}, "resource": {}},
         {"body": {"structured": MESSAGE}, "@timestamp": TIME, "attributes": {}, "resource": {}},
         {"body": {"structured": json.dumps(MESSAGE)}, "@timestamp": TIME, "attributes": {}, "resource": {}},
+        {"body": {"text": json.dumps(MESSAGE), "kind": "line"}, "@timestamp": TIME, "attributes": {}, "resource": {}},
+        {"body": {"flattened": MESSAGE}, "@timestamp": TIME, "attributes": {}, "resource": {}},
         {"body": {"text": json.dumps(MESSAGE)}, "@timestamp": TIME, "attributes": {}, "resource": {}},
         {"body": json.dumps(MESSAGE), "timeUnixNano": "1795939200000000000"},
     ],
-    ids=["object", "structured", "structured text", "text", "OTLP"],
+    ids=["object", "structured", "structured text", "text beside others", "flattened", "text", "OTLP"],
 )
 def test_an_object_in_a_log_record_is_not_taken_for_the_records_text(carrier: dict[str, Any]) -> None:
     (record,), rejected = read(_text(json.dumps(carrier)))

@@ -156,8 +156,13 @@ class Peeler:
         for candidate in carried.inner:
             inner = candidate if isinstance(candidate, dict) else decoded(candidate)
             if isinstance(inner, (dict, list)) and inner:
-                own = (carried.own or not _ATTRIBUTES.isdisjoint(body)) and not self._leads_somewhere(inner) and (carried.own or self._recognised(body))
+                if carried.own and not self._leads_somewhere(inner):
+                    continue
+                own = not _ATTRIBUTES.isdisjoint(body) and not self._leads_somewhere(inner) and self._recognised(body)
                 return body if own else inner  # a log record whose attributes say what the object is
+        if carried.own:
+            line = next((entry for entry in carried.inner if isinstance(entry, str)), None)
+            return line if line is not None and self._leads_somewhere(line) else body
         line = carried.inner[0] if carried.inner else None
         if self._recognised(body) and not (isinstance(line, str) and self._leads_somewhere(line)):
             return body

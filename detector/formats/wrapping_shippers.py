@@ -223,7 +223,7 @@ def _is_genai_event(body: Mapping[str, Any]) -> bool:
     return str(get(body, "event_name", "eventName", "EventName", "attributes.event.name", "Attributes.event.name") or "").startswith("gen_ai.")
 
 
-_BODY_FORMS = frozenset(("text", "structured", "stringValue"))  # how stores and OTLP spell a body; other objects are the body itself
+_BODY_FORMS = frozenset(("text", "structured", "flattened", "stringValue"))  # how stores and OTLP spell a body; other objects are the body itself
 _RECORD_KEYS = frozenset(("attributes", "resource", "observed_timestamp", "timeUnixNano", "Attributes", "Timestamp", "@timestamp"))
 
 
@@ -238,14 +238,15 @@ def _collector(body: Mapping[str, Any]) -> Shipped | None:
     elif isinstance(given, dict) and not given.keys() <= _BODY_FORMS:
         found = given  # an object that some process wrote, whatever its keys are called
     else:
-        found = get(body, "body.text", "body_text", "body.stringValue", "body.structured", "body_structured", "Body")
+        found = get(body, "body.text", "body_text", "body.stringValue", "body.structured", "body.flattened", "body_structured", "Body")
     if not isinstance(found, (str, dict)) or not body.keys() & _RECORD_KEYS:
         return None
     envelope = metadata(body)
     moment = instant(body.get("timeUnixNano"), "ns")
     if moment is not None:
         envelope["timestamp"] = moment
-    return Shipped([found], envelope, own=isinstance(found, dict))
+    inner = [found, found["text"]] if isinstance(found, dict) and isinstance(found.get("text"), str) else [found]
+    return Shipped(inner, envelope, own=isinstance(found, dict))
 
 
 _SHAPES = 4096
