@@ -61,7 +61,7 @@ def mapped_places(source: SourceSettings, records: Sequence[Record]) -> Iterator
     if source.mapping and source.format is not None:
         yield Line("note", "mapping", f"it is not used, because source.format names {source.format}: remove one of the two")
         return
-    for name, place in source.mapping.items():
+    for name, place in source.mapping.items() if records else ():
         if name in BODIES or any(_is_known(record, name) for record in records):
             continue
         paths = " or ".join(place.path)
