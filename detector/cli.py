@@ -7,6 +7,7 @@ carried out), 3 a message could not be delivered.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import io
 import os
@@ -40,6 +41,9 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors that `detector` knows are printed on stderr without a traceback."""
     args = parser().parse_args(argv)
+    if sys.stdout is None:  # the caller closed it
+        _say("detector: stdout is closed; nothing was looked at")
+        return CANNOT
     _prepare_output(for_programs=getattr(args, "format", "text") in ("json", "jsonl"))
     try:
         code: int = args.run(args)
@@ -47,10 +51,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except DetectorError as error:
         from detector.render.inert import LINE, plain
 
-        print("\n".join(plain(line, LINE) for line in f"detector: {error}".split("\n")), file=sys.stderr)  # names of files, and words from them
+        _say("\n".join(plain(line, LINE) for line in f"detector: {error}".split("\n")))  # names of files, and words from them
         return CANNOT
     except KeyboardInterrupt:
-        print("detector: interrupted", file=sys.stderr)
+        _say("detector: interrupted")
         return 130
     except OSError as error:
         if isinstance(error, BrokenPipeError):  # the reader of our output (head, a pager) went away: not our failure
@@ -58,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 141
         if os.environ.get("DETECTOR_TRACEBACK"):
             raise
-        print(f"detector: {error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}", file=sys.stderr)
+        _say(f"detector: {error.strerror or type(error).__name__}{f': {error.filename}' if error.filename else ''}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what could not be written must not fail once more at exit
         return CANNOT
     except Exception as error:  # a fault of ours must not look like a finding (1): nothing was looked at
@@ -66,9 +70,15 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-        print(f"detector: a fault of detector itself: {type(error).__name__} at {where}; DETECTOR_TRACEBACK=1 shows more. Please report it", file=sys.stderr)
+        _say(f"detector: a fault of detector itself: {type(error).__name__} at {where}; DETECTOR_TRACEBACK=1 shows more. Please report it")
         return CANNOT
     return code
+
+
+def _say(text: str) -> None:
+    """A line on stderr; where that can't be written either, the exit code has to do."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _prepare_output(*, for_programs: bool) -> None:

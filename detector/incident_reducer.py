@@ -47,7 +47,7 @@ def advance(
             kept[other.id] = gone = replace(other, state="resolved", resolved_at=now, merged_into=incident.id if incident else None)
             if other.state == "firing":
                 changes.append(Change("merged", gone, "it turned out to be part of another incident", True))
-        if incident is not None and _was_closed_just_now(incident, now, policy):
+        if incident is not None and _was_closed_just_now(incident, now, policy) and not _is_worse(incident, group):
             continue
         fresh = sight.of_weight(incident, group)
         if not fresh and (incident is None or not incident.open):
@@ -90,6 +90,11 @@ def _is_due(incident: Incident, now: float, policy: Policy) -> bool:
 def _was_closed_just_now(incident: Incident, now: float, policy: Policy) -> bool:
     """A person closed it: it may go on firing for a while, as windows look back, before that counts as coming back."""
     return incident.closed_by is not None and incident.resolved_at is not None and now - incident.resolved_at < policy.shortest_clean
+
+
+def _is_worse(closed: Incident, group: Sequence[Finding]) -> bool:
+    """More severe than what a person closed: nobody has seen that yet."""
+    return max(SEVERITIES.index(finding.severity) for finding in group) > SEVERITIES.index(closed.severity)
 
 
 def _change(before: Incident | None, after: Incident, now: float) -> Change | None:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -129,11 +130,17 @@ def observe_all(partitions: Sequence[Source], wanted: Mapping[str, Signal], opti
     total = Observation()
     # forking spares each child the start-up; elsewhere than on Linux it is not safe
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    with ProcessPoolExecutor(len(partitions), mp_context=context) as pool:
+    with ProcessPoolExecutor(len(partitions), mp_context=context, initializer=_end_when_interrupted) as pool:
         jobs = [pool.submit(_observe_named, part, tuple(wanted), options) for part in partitions]
         for job in jobs:
             total.add(job.result())
     return total
+
+
+def _end_when_interrupted() -> None:
+    """Ctrl-C reaches every process; the first one says so, the others just end. A worker that handles it by itself, or ignores it, goes on."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _observe_named(part: Source, names: tuple[str, ...], options: SignalOptions) -> Observation:

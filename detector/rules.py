@@ -204,10 +204,11 @@ def _files(paths: Sequence[Path], found: list[Fault]) -> list[Path]:
     files: list[Path] = []
     for path in paths:
         if path.is_dir():
-            inside = sorted(entry for entry in path.iterdir() if entry.suffix.lower() in {".yml", ".yaml"} and entry.is_file())
+            inside = sorted(entry for entry in path.iterdir() if entry.suffix.lower() in {".yml", ".yaml"})
+            found += [Fault(str(entry), 1, "(file)", "is a folder, or a link that leads nowhere") for entry in inside if not entry.is_file()]
             if not inside:
                 found.append(Fault(str(path), 1, "(folder)", "holds no rule (*.yml)"))
-            files += inside
+            files += [entry for entry in inside if entry.is_file()]
         elif path.is_file():
             files.append(path)
         else:

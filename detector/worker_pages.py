@@ -39,7 +39,7 @@ def listen(worker: Worker, address: str) -> ThreadingHTTPServer:
     try:
         server = ThreadingHTTPServer((host.strip("[]"), int(port)), Handler)
     except OSError as error:
-        raise ConfigError(f"schedule.listen: {address} can't be taken: {error.strerror}") from None
+        raise ConfigError(f"schedule.listen: {address} can't be taken: {error.strerror}; each worker of a host needs its own ('' for none)") from None
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, name="metrics", daemon=True).start()
     return server

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from detector.errors import NotifyError
 from detector.notify.base import Route
 from detector.notify.delivery import deliver
 from detector.notify.file import FileReceiver
+from detector.notify.slack import SlackReceiver
 from detector.scheduled import Audience, run_once
 from tests.desk import CLEAN_AFTER, Desk, at, at_a_desk, silence, storm
 from tests.incident_cases import RULES, T0, report
-from tests.servers.slack import CHANNEL, OTHER_CHANNEL
+from tests.servers.slack import CHANNEL, OTHER_CHANNEL, TOKEN, slack
 
 
 @pytest.fixture
@@ -155,3 +158,18 @@ def test_a_route_to_nobody(desk: Desk) -> None:
     desk.run(0, at(0))
     assert desk.slack.messages == []
     assert desk.incident().state == "firing"
+
+
+def test_a_slack_that_is_not_reached_is_named_with_the_reason() -> None:
+    """Refused: it can't have arrived. Hung up on: it may have."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{closed.getsockname()[1]}"
+    receiver = SlackReceiver(TOKEN, CHANNEL, lambda: 0.0, lambda seconds: None, base_url=f"{address}/api/")
+    with pytest.raises(NotifyError, match=rf"^slack: no answer from {address} \(connection refused\)$"):
+        receiver._call("auth_test")
+    with slack() as (url, workspace):
+        workspace.faults.append(("auth.test", "lost"))
+        receiver = SlackReceiver(TOKEN, CHANNEL, lambda: 0.0, lambda seconds: None, base_url=url)
+        with pytest.raises(NotifyError, match=r"\(RemoteDisconnected\); it may have arrived"):
+            receiver._call("auth_test")

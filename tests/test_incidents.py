@@ -398,3 +398,14 @@ def test_without_a_deployment_each_model_is_a_place_of_its_own() -> None:
     assert {one.id for one in again.incidents} == {one.id for one in done.incidents}
     nameless = fold([replace(finding(T0), labels={"pod": "p"})])
     assert [one.where for one in advance((), report(T0, *nameless), rules, T0).incidents] == [""]
+
+
+def test_what_a_person_closed_opens_again_when_it_gets_worse_or_goes_on() -> None:
+    """Windows look back, so it may fire on for a while; but nobody has seen the critical rule yet."""
+    rules = [rule(LEAK), rule(LEVEL)]
+    opened = advance((), report(T0, *firing(0)), rules, T0).incidents
+    closed = tuple(replace(incident, state="resolved", resolved_at=T0, closed_by="mina") for incident in opened)
+    for minute, worse, expected in ((5, False, []), (5, True, ["reopened"]), (35, False, ["reopened"])):
+        findings = (*firing(minute), *(firing(minute, identifier=LEVEL, severity="critical") if worse else ()))
+        done = advance(closed, report(T0 + minute * MINUTE, *findings), rules, T0 + minute * MINUTE)
+        assert [change.kind for change in done.changes] == expected

@@ -68,3 +68,13 @@ def test_list_and_show_give_json_that_a_rule_can_be_made_from_again(capsys: pyte
     assert Rule.model_validate(shown) == rule
     assert main(["rules", "list", "--format", "json"]) == 0
     assert [entry["id"] for entry in json.loads(capsys.readouterr().out)] == [rule.id for rule in load_rules()]
+
+
+def test_lint_names_what_looks_like_a_rule_and_is_no_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "good.yml").write_text(GOOD)
+    (tmp_path / "gone.yml").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "folder.yml").mkdir()
+    assert main(["rules", "lint", str(tmp_path)]) == 1
+    out = capsys.readouterr().out
+    assert "gone.yml:1: (file): is a folder, or a link that leads nowhere" in out
+    assert "folder.yml:1: (file): is a folder, or a link that leads nowhere" in out

@@ -282,3 +282,14 @@ def test_an_incident_of_an_older_version_is_read(tmp_path: Path) -> None:
     done = advance([kept], report(T0 + 86400), list(RULES.values()), T0 + 86400)
     assert [change.kind for change in done.changes] == ["resolved"]
     store.close()
+
+
+def test_another_programs_file_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "other.db"
+    connection = sqlite3.connect(path)
+    connection.execute("CREATE TABLE album (title TEXT)")
+    connection.commit()
+    with pytest.raises(StoreError, match=r"another program's database \(table album\)"):
+        Store(f"sqlite:///{path}")
+    assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("album",)]
+    connection.close()

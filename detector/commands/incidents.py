@@ -155,6 +155,8 @@ def _answer(args: argparse.Namespace, action: str, until: float | None = None) -
         return _unknown(args.id)
     done = {"ack": "taken", "snooze": "snoozed", "resolve": "resolved"}[action]
     print(f"{incident.id}: {done} by {_who(args)}; receivers hear of it at the next run")
+    if action == "resolve":
+        print("  It opens again if it still fires after `incidents.shortest_clean`, and at once if it gets more severe.")
     return OK
 
 

@@ -102,6 +102,8 @@ class Spike:
             self._test(best, forecast, dispersion, window, at)
         longest = ending_at(forecast.requests, at, windows[-1] // panel.step)
         best.why_not[:] = np.select([longest == 0, best.score < 0, longest < horizon.min_requests], [2, 1, 3], 0)
+        unscored = best.score < 0
+        best.requests[unscored] = longest[unscored]  # tells the time at which most could have been said
         best.score[best.why_not > 0] = np.nan
         np.round(best.score, 6, out=best.score)  # sums over series depend on their order in the last bits
         return best

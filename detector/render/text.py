@@ -58,8 +58,8 @@ def _finding(finding: Finding, *, more: bool, advise: bool) -> Iterator[str]:
     yield f"  {name}"
     yield f"  {rate_line(finding)}"
     yield from _row("when", _when(finding))
-    if finding.chronic:
-        yield from _row("chronic", "as high since the log begins: a report line, not an alarm")
+    if finding.chronic and finding.baseline is not None:
+        yield from _row("chronic", f"no higher than in the log before it, since {clock(finding.baseline.start)} UTC: a report line, not an alarm")
     if finding.subtypes:
         yield from _row("what", ", ".join(f"{count:,} {kind}" for kind, count in finding.subtypes.items()))
     if finding.also:

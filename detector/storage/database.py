@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from detector.errors import StoreError
 from detector.storage.locks import file_lock, until
-from detector.storage.shape import is_current, upgrade
+from detector.storage.shape import foreign_tables, is_current, upgrade
 from detector.storage.sqlite_file import file_trouble
 
 _LOCK_KEY = 0x6465746563746F72 & 0x7FFFFFFFFFFFFFFF  # "detector" as a PostgreSQL advisory lock key
@@ -60,6 +60,8 @@ class Database:
             if not held:
                 raise StoreError(f"store {self.shown}: another process has been upgrading its tables for a minute; try again when it has ended")
             with self._engine.begin() as connection:
+                if self._sqlite is not None and (others := foreign_tables(connection)):
+                    raise StoreError(f"store {self.shown}: is another program's database (table {others[0]}); name a file of its own in `store:`")
                 upgrade(connection)
 
     @staticmethod
