@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from detector.window import Window
 
 SAMPLE = 200  # documents; 200 agreeing ones leave less than 1.5 % of others unseen (95 %), and rare kinds are looked for by their fields and reasons
 RARE_FIELDS = 64  # fields that no sampled document has, looked up one by one
+MOST_INDICES = 100  # indices of which a few documents are looked at each, where mappings differ: those with most documents
 MOST_FOUND = 10_000  # index.max_result_window
 _TIME_FIELDS = ("@timestamp", "timestamp", "time", "ts", "start_time", "startTime", "started_at", "created_at")
 SOURCE = {"excludes": list(EXCLUDED)}
@@ -44,10 +45,16 @@ class View:
     looked: list[Looked] = field(default_factory=list)
     store: Store | None = None
 
+    def look_at(self, looked: Iterable[Looked]) -> None:
+        """Learn from some more documents; those that are known are left out."""
+        have = {(one.index, one.doc_id) for one in self.looked}
+        self.looked += [one for one in looked if (one.index, one.doc_id) not in have]
+        self.fields = self.fields.seen_in((one.index, one.leaves) for one in self.looked)
+
 
 def read_capabilities(cluster: Cluster) -> Fields:
     """The fields of the index. Raises ClusterError when no index matches."""
-    answer = cluster.ask("GET", f"{cluster.path}/_field_caps", None, {"fields": "*", "allow_no_indices": "true"})
+    answer = cluster.ask("GET", f"{cluster.path}/_field_caps", None, {"fields": "*", "allow_no_indices": "true", "include_unmapped": "true"})
     cluster.note(field_gaps(answer))
     fields = read_fields(answer)
     if not fields.indices:  # closed indices and remote clusters that are away may be passed over here; a search tells them
@@ -106,7 +113,7 @@ def first_look(cluster: Cluster, fields: Fields, window: Window | None, options:
     view.ignored = int(results.get("ignored", {}).get("doc_count", 0))
     few = results.get("ignored", {}).get("few", {}).get("hits", {}).get("hits", [])
     view.ignored_fields = tuple(sorted({name for hit in few for name in hit.get("_ignored") or ()}))
-    view.looked = look(answer["hits"]["hits"], options)
+    view.look_at(look(answer["hits"]["hits"], options))
     view.store = failure_store(cluster, fields.indices, at_field, window, judged)
     if view.store is not None:
         cluster.note(view.store.could_not())
@@ -132,6 +139,9 @@ def second_look(cluster: Cluster, view: View, window: Window, options: ReadingOp
     if rare:
         exists = {name: {"exists": {"field": name}} for name in rare}
         aggs["rare"] = {"filters": {"filters": exists}, "aggs": {"few": {"top_hits": {"size": 2, "_source": SOURCE}}}}
+    seen = {path for one in view.looked for path in one.leaves}
+    if any(name in seen or name.rpartition(".")[0] in seen for name in view.fields.absent):  # does an index without it have documents that hold it?
+        aggs["index"] = {"terms": {"field": "_index", "size": MOST_INDICES}, "aggs": {"few": {"top_hits": {"size": 3, "_source": SOURCE}}}}
     if not aggs:
         return {}
     scope = within(view.time_field, window)
@@ -139,10 +149,10 @@ def second_look(cluster: Cluster, view: View, window: Window, options: ReadingOp
     results = answer["aggregations"]
     have = {(one.index, one.doc_id) for one in view.looked}
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for bucket in results.get("rare", {}).get("buckets", {}).values():
+    for bucket in (*results.get("rare", {}).get("buckets", {}).values(), *results.get("index", {}).get("buckets", ())):
         for hit in bucket["few"]["hits"]["hits"]:
             found.setdefault((hit["_index"], hit["_id"]), hit)
-    view.looked.extend(look([hit for key, hit in found.items() if key not in have], options))
+    view.look_at(look([hit for key, hit in found.items() if key not in have], options))
     limits = {}
     for name in limit_fields:
         one = results[f"limit {name}"]

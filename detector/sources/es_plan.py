@@ -87,7 +87,9 @@ def obstacle(view: View, columns: Mapping[str, Column], options: ReadingOptions,
         if column.state == "derived":
             return f"{name} stands in no single field"
         if column.state == "field" and (column.countable(view.fields) is None or not column.identity()):
-            return f"{name} ({', '.join(column.paths)}) can't be grouped by"
+            fields = view.fields
+            differ = any(path in fields.conflicts or path in fields.absent or f"{path}.keyword" in fields.absent for path in column.paths)
+            return f"{name} ({', '.join(column.paths)}) can't be grouped by{' in every index: their mappings differ' if differ else ''}"
     return ""
 
 
