@@ -112,6 +112,8 @@ def _refusal(error: WireError, index: str, connection: Connection) -> ClusterErr
         )
     elif types and types[0].startswith("invalid_"):  # invalid_index_name_exception, invalid_alias_name_exception
         why, remedy = f"{index} is no name or pattern of indices", "check `source.index`"
+    elif isinstance(error.body, dict) and str(error.body.get("error")).startswith("no handler found for uri"):
+        why, remedy = f"{connection.shown} knows no such path", "write `source.url` without what stands behind the port, unless the cluster lies behind a path"
     elif kind == "unauthorized":
         fault, remedy = _credentials(error.body, connection)
         why = f"{connection.shown} does not accept the credentials: {fault}"
