@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pytest
 
 from detector.observation import Observation, observe
 from detector.signals.base import SignalOptions, Where, signals
+from detector.sources.elasticsearch import ClusterSource
+from detector.sources.es_cluster import open_cluster
 from detector.sources.es_columns import Column
+from detector.sources.es_connection import Connection
 from detector.sources.es_fields import read_fields
 from detector.sources.es_query import ALL, Translator
 from detector.sources.files import Files
-from tests.es_index import create_mapped, fill, own, source
+from tests.es_index import WINDOW, create_mapped, fill, own, source
+from tests.fault_proxy import Answer, Asked, fault_proxy
 from tests.llm_log import documents
 from tests.nodes.nodes import Node
 
@@ -39,6 +44,7 @@ PAIRS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "all mapped, then labels only": (_LABELLED, {"dynamic": False, **_LABELLED}),
     "all mapped, then the time only": (_typed(), {"dynamic": False, **_typed()}),
     "all mapped, then a response that is not indexed": (_typed(), _typed(response={"type": "object", "enabled": False})),
+    "status as float, then as long": (_typed(status={"type": "float"}), _typed(status={"type": "long"})),
     "token counts as words": (
         _typed(response={"properties": {"usage": {"properties": {"completion_tokens": _WORD}}}}),
         _typed(response={"properties": {"usage": {"properties": {"completion_tokens": _WORD}}}}),
@@ -138,6 +144,32 @@ def test_a_flattened_object_that_another_index_does_not_map() -> None:
     fields = read_fields(_caps(response={"flattened": ["a"], "unmapped": ["b"]}))
     assert fields.exact("response.id") is not None
     assert fields.seen_in([("b", ["response.id"])]).exact("response.id") is None
+
+
+def test_types_that_no_cluster_groups_by_together() -> None:
+    fields = read_fields(_caps(status={"long": ["a"], "float": ["b"]}, code={"long": ["a"], "short": ["b"]}, host={"ip": ["a"], "keyword": ["b"]}))
+    assert fields.countable("status") is None
+    assert fields.countable("host") is None
+    assert fields.countable("code") is not None
+
+
+def test_a_cluster_that_refuses_to_count_is_read(node: Node) -> None:
+    """Whatever it refuses: documents can be read, and why nothing is counted is said."""
+    index = own("llm-refusing")
+    create_mapped(node, index, _typed())
+    assert fill(node, index, LOG[:400]) == []
+
+    def refuse(asked: Asked, _: Callable[[], Answer]) -> Answer | None:
+        if b"composite" not in asked.body:
+            return None
+        return Answer(500, {"content-type": "application/json"}, b'{"error": {"type": "class_cast_exception", "reason": "x"}, "status": 500}')
+
+    with fault_proxy(node.url) as proxy:
+        proxy.faults.append(refuse)
+        reading = ClusterSource(lambda: open_cluster(Connection(urls=(proxy.url,)), index, lambda _: None), window=WINDOW, read_at_most=FEW)
+        seen = observe(reading, signals(), SignalOptions())
+    assert seen.tally.requests > 0
+    assert any("the cluster refuses to count (class_cast_exception)" in entry.why for entry in seen.tally.could_not)
 
 
 def test_words_are_not_compared_as_numbers() -> None:

@@ -30,6 +30,12 @@ _METADATA = frozenset(
         *("_nested_path", "_routing", "_seq_no", "_source", "_tier", "_tsid", "_version"),
     )
 )
+# Types that a cluster groups by together; others of one kind (long here, float there) make it refuse the whole search.
+_ALIKE = (
+    frozenset({"long", "integer", "short", "byte"}),
+    frozenset({"double", "float", "half_float", "scaled_float"}),
+    frozenset({"keyword", "constant_keyword"}),
+)
 _COARSE = frozenset({"float", "half_float"})  # 24 and 11 bits: an epoch time in seconds is rounded to minutes
 
 
@@ -110,7 +116,8 @@ class Fields:
 
     def countable(self, path: str) -> FieldInfo | None:
         """The variant whose values the cluster can group by, if any."""
-        return next((info for info in self.variants(path) if info.aggregatable and info.kind in ("keyword", "number", "boolean", "flattened")), None)
+        groups = (info for info in self.variants(path) if info.aggregatable and info.kind in ("keyword", "number", "boolean", "flattened"))
+        return next((info for info in groups if len(info.types) == 1 or any(family.issuperset(info.types) for family in _ALIKE)), None)
 
     def exact(self, path: str) -> FieldInfo | None:
         """The variant whose whole values the cluster can compare with a term, if any."""
