@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from detector.checkups.base import Asked, examine_all
-from detector.config import load_settings
+from detector.config import Settings, load_settings
+from detector.discovery.sample import sample_cluster
 from detector.observation import observe
 from detector.signals.base import SignalOptions, signals
 from detector.sources import es_state
@@ -80,6 +81,20 @@ def test_an_index_without_the_time_field_is_told(node: Node) -> None:
     assert _could_not(node, f"{timed},{empty}", window) == []
 
 
+def test_an_index_that_maps_nothing_yet_stops_no_reading(node: Node) -> None:
+    """Neither paging nor the sample of `init`: an unmapped field to sort by makes a search fail as a whole."""
+    timed, empty = own("llm-timed-first"), own("llm-mapped-never")
+    create(node, timed, TIME)
+    create_mapped(node, empty, {"properties": {}})
+    log = documents(60)
+    assert fill(node, timed, log) == []
+    seen = observe(source(node, f"{timed},{empty}"), WANTED, SignalOptions())
+    assert seen.tally.could_not == []
+    assert seen.tally.requests == 60
+    settings = Settings.model_validate({"source": {"url": node.url, "index": f"{timed},{empty}"}})
+    assert sample_cluster(settings).documents
+
+
 def test_doctor_tells_both(node: Node, tmp_path: Path) -> None:
     index = own("llm-doctor-times")
     create(node, index, TIME)
@@ -93,16 +108,16 @@ def test_doctor_tells_both(node: Node, tmp_path: Path) -> None:
     assert "none in the last 3600 s" in problems["documents"]
 
 
-def test_late_minutes_of_more_than_one_answer(elasticsearch8: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_late_minutes_of_more_than_one_answer(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(es_state, "MOST_LATE", 7)
     index = own("llm-late")
-    create(elasticsearch8, index, {**TIME, "event": {"properties": {"ingested": {"type": "date"}}}})
+    create(node, index, {**TIME, "event": {"properties": {"ingested": {"type": "date"}}}})
     log = documents(60)
     for document in log:
         document["event"] = {"ingested": int(NOW * 1000)}
-    assert fill(elasticsearch8, index, log) == []
-    fields = source(elasticsearch8, index).fields
-    found = late_minutes(reach(elasticsearch8, index), fields, "@timestamp", Window(START, START + 3600), NOW - 60)
+    assert fill(node, index, log) == []
+    fields = source(node, index).fields
+    found = late_minutes(reach(node, index), fields, "@timestamp", Window(START, START + 3600), NOW - 60)
     assert found == {int(START // 60) + minute for minute in range(60)}
 
 
