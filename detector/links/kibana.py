@@ -105,7 +105,9 @@ def rows(
     """The address of the rows of some labels in `[start, end)` (seconds since 1970 UTC), narrowed to `ids` where they are given.
 
     `labels` are named by their fields. Values of which it is not known in which field they stand are looked for in all of them: those of `anywhere`, and the
-    ids without `id_field`. A wrong name would show no row at all. As many ids as fit into `LONGEST` characters are named; when not even one fits, labels and time remain.
+    ids without `id_field`. A wrong name would show no row at all.
+
+    As many ids as fit into `LONGEST` characters are named; when not even one fits, labels and time remain.
 
     Raises:
         ConfigError: the address is too long even so.
