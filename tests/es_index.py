@@ -58,6 +58,11 @@ def drop_all() -> None:
 
 def create(node: Node, index: str, properties: dict[str, Any]) -> None:
     """An empty index of one shard without replica. Raises OSError when the server refuses the mapping."""
+    create_mapped(node, index, {"properties": properties})
+
+
+def create_mapped(node: Node, index: str, mapping: dict[str, Any]) -> None:
+    """The same with a whole mapping (`dynamic`, `_source` …)."""
     try:
         node.ask("DELETE", f"/{index}")
     except OSError as error:
@@ -65,7 +70,7 @@ def create(node: Node, index: str, properties: dict[str, Any]) -> None:
             raise
     settings = {"number_of_shards": 1, "number_of_replicas": 0, "index.mapping.total_fields.limit": 2000}
     _made.append((node, index))
-    node.ask("PUT", f"/{index}", {"settings": settings, "mappings": {"properties": properties}})
+    node.ask("PUT", f"/{index}", {"settings": settings, "mappings": mapping})
 
 
 def fill(node: Node, index: str, documents: Sequence[dict[str, Any]], *, first: int = 0) -> list[int]:

@@ -80,4 +80,52 @@ def test_what_may_be_printed() -> None:
     assert reached.route == "https://a.example:9200/prefix or https://b.example through the proxy http://proxy.example:3128"
     assert Connection(urls=("http://127.0.0.1:9",), proxy="http://proxy.example:3128").route == "http://127.0.0.1:9"
     assert Connection(cloud_id="prod:ZXhhbXBsZS5pbnZhbGlkJGFiYyRkZWY=").shown == "Elastic Cloud (abc.example.invalid)"
-    assert "can't be read" in Connection(cloud_id="prod:%%%").shown
+
+
+def test_addresses_as_clients_take_them() -> None:
+    """With a port, each once: the clients have defaults of their own, or none, and one of them does not take an address twice."""
+    urls = ("http://es", "https://es/path/", "http://[::1]", "http://es:80", "https://es:9200")
+    assert Connection(urls=urls).addresses == ("http://es:80", "https://es:443/path", "http://[::1]:80", "https://es:9200")
+
+
+@pytest.mark.parametrize("flavour", ["elasticsearch", "opensearch"])
+def test_clients_take_every_kind_of_address(flavour: str) -> None:
+    from detector.sources.es_wire import ElasticsearchWire, OpenSearchWire
+
+    reached = Connection(urls=("http://es", "http://es:80", "https://es/path", "https://[2001:db8::1]:9200"), proxy="http://proxy.example:3128")
+    (ElasticsearchWire if flavour == "elasticsearch" else OpenSearchWire)(reached).close()
+
+
+@pytest.mark.parametrize(
+    ("given", "used"), [("proxy.example:3128", "http://proxy.example:3128"), ("http://u:p%40w@proxy.example", "http://u:p%40w@proxy.example")]
+)
+def test_proxies_as_people_write_them(given: str, used: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", given)
+    assert Connection(urls=("http://es.example:9200",)).proxy_for("http://es.example:9200") == used
+
+
+@pytest.mark.parametrize("given", ["socks5://u:top-secret@proxy.example:1080", "http://u:top-secret@:x", "http://"])
+def test_proxies_that_can_not_be_used(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", given)
+    with pytest.raises(ConfigError, match="HTTP_PROXY") as caught:
+        Connection(urls=("http://es.example:9200",)).proxy_for("http://es.example:9200")
+    assert "top-secret" not in str(caught.value)
+
+
+def test_loopback_of_either_kind_goes_through_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    for url in ("http://[::1]:9200", "http://127.0.0.1:9200", "http://localhost"):
+        assert Connection(urls=(url,)).proxy_for(url) is None
+
+
+@pytest.mark.parametrize("cloud_id", ["foo", "prod:%%%", "name:Zm9v", "name:!!!", "name:"])
+def test_cloud_ids_that_can_not_be_read(cloud_id: str) -> None:
+    with pytest.raises(ConfigError, match=r"source\.cloud_id"):
+        Connection(cloud_id=cloud_id)
+
+
+@pytest.mark.parametrize("secrets", [Secrets(es_bearer_token="토큰"), Secrets(es_api_key="ключ")])
+def test_credentials_that_no_header_can_hold(secrets: Secrets) -> None:
+    with pytest.raises(ConfigError, match="only ASCII") as caught:
+        authorization(secrets)
+    assert "토큰" not in str(caught.value)

@@ -356,3 +356,24 @@ def test_a_server_without_ties_is_paged_by_time_alone(opensearch: Node) -> None:
         sampled = [hit["_id"] for hits in pages(cluster, {"match_all": {}}, "@timestamp", what="documents", page=9, share=0.5) for hit in hits]
         assert len(sampled) == len(set(sampled))
         assert 10 < len(sampled) < 50
+
+
+@pytest.mark.parametrize("silent_first", [True, False])
+def test_a_silent_address_is_passed_over(proxy: FaultProxy, silent_first: bool) -> None:
+    """Several addresses are tried in turn, also when one takes connections and never answers."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        dead = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        urls = (dead, proxy.url) if silent_first else (proxy.url, dead)
+        cluster = open_cluster(Connection(urls=urls, timeout_seconds=1.0), INDEX, pause=lambda _: None)
+        for _ in range(2):
+            found = cluster.search({"size": 0, "track_total_hits": True}, what="the documents")["hits"]["total"]
+            assert found["value"] == len(LOG)
+        cluster.close()
+
+
+def test_a_path_that_the_cluster_does_not_know(proxy: FaultProxy, node: Node) -> None:
+    """Elasticsearch names itself even so; what OpenSearch says then could be anybody's."""
+    words, remedy = ("knows no such path", "source.url") if node.flavour == "elasticsearch" else ("not as a search cluster", "give the address")
+    with pytest.raises(ClusterError, match=words) as caught:
+        open_cluster(Connection(urls=(f"{proxy.url}/prefix",)), INDEX, pause=lambda _: None).search({"size": 0}, what="the documents")
+    assert remedy in caught.value.remedy

@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from detector.cli import main
+from detector.config import load_settings
 from detector.observation import observe
 from detector.secrets import Secrets
 from detector.signals.base import SignalOptions, signals
@@ -162,3 +164,15 @@ def test_http_where_https_is_spoken(log: Node) -> None:
     with pytest.raises(ClusterError) as caught:
         open_cluster(Connection(urls=(log.url.replace("https:", "http:"),)), INDEX, lambda _: None)
     assert caught.value.kind in ("connection", "not_a_cluster")
+
+
+def test_init_trusts_an_authority_of_their_own(log: Node, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And writes it down, so that the next commands do too."""
+    monkeypatch.setenv("DETECTOR_ES_USERNAME", READER[0])
+    monkeypatch.setenv("DETECTOR_ES_PASSWORD", READER[1])
+    made = tmp_path / "detector.yml"
+    assert main(["init", log.url, "--index", INDEX, "--output", str(made)]) == 2
+    assert not made.exists()
+    assert main(["init", log.url, "--index", INDEX, "--ca-file", str(log.ca), "--output", str(made)]) == 0
+    assert load_settings(str(made), {}).source.tls.ca_file == log.ca
+    assert main(["init", log.url, "--index", INDEX, "--fingerprint", "12", "--output", "-"]) == 2

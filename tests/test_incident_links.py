@@ -100,6 +100,22 @@ def test_no_name_is_too_long_or_too_odd_for_them(name: str, ids: tuple[str, ...]
     assert all(len(link.url) <= LONGEST and link.url.isascii() for link in links)
 
 
+@pytest.mark.parametrize(
+    ("settings", "ids", "query"),
+    [
+        ("", ("c-1", "c-2"), '("c-1" or "c-2")'),
+        ("kibana: {url: 'https://kibana.example', id_field: response.id}", ("c-1",), 'response.id : ("c-1")'),
+        ("source: {path: x, mapping: {request_id: rid, model: llm}}", ("c-1",), 'rid : ("c-1")'),
+        ("source: {path: x, mapping: {request_id: rid, model: llm}}", (), 'llm : "qwen3-32b" and "chat"'),
+    ],
+)
+def test_rows_are_asked_by_fields_that_are_known(settings: str, ids: tuple[str, ...], query: str, tmp_path: Path) -> None:
+    """The names of our columns are no fields of a log: asked by them, Discover would show nothing."""
+    text = settings if "kibana" in settings else f"kibana: {{url: 'https://kibana.example'}}\n{settings}\n"
+    (link,) = links_of(fired(finding(T0, request_ids=ids)), loaded(tmp_path, text), VIEW)
+    assert f"query:'{query}'" in unquote(link.url)
+
+
 def test_many_pods_are_looked_at_together(tmp_path: Path) -> None:
     """Three hundred variables would be an address that no browser takes."""
     links = links_of(fired(*(finding(T0, pod=f"p{number}") for number in range(30))), places(tmp_path), VIEW)

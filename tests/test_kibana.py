@@ -69,6 +69,13 @@ def test_rows_read_back(ids: list[str], labels: dict[str, str]) -> None:
         assert len(discover(VIEW, START, END, longer)) > LONGEST
 
 
+def test_values_whose_field_is_not_known_are_looked_for_in_all() -> None:
+    """`request_id : "x"` shows nothing in a log whose ids stand in `response.id`."""
+    _, state = _parts(rows(VIEW, START, END, {"service.name": "chat"}, None, ["a", 'b"c'], ["qwen3-32b"]))
+    assert state["_a"]["query"]["query"] == r'service.name : "chat" and "qwen3-32b" and ("a" or "b\"c")'
+    assert _parts(rows(VIEW, START, END, {}, None, ["a"]))[1]["_a"]["query"]["query"] == '("a")'
+
+
 def test_discover_says_everything() -> None:
     head, state = _parts(discover(VIEW, START, END, conditions({"deployment": "chat", "pod": None, "status": 504, "stream": True})))
     assert head == "https://kibana.example/base/s/llm%20ops/app/discover"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from detector.checkups.base import Asked, Line
 from detector.checkups.coverage import blind_spots, coverage, mapped_places
 from detector.errors import DetectorError
+from detector.render.numbers import several
+from detector.sources.es_looking import SKEW_SECONDS
 from detector.sources.es_pattern import local, remotes
 from detector.window import Window, iso
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from detector.sources.es_looking import View
 
 NEEDED = ("read", "view_index_metadata")
-SKEW_SECONDS = 60.0  # a document this far ahead of our clock was written by a wrong one
 LATE_SHARE = 0.99
 _NAMES_SHOWN = 5
 
@@ -68,7 +69,7 @@ def _examine(settings: Settings, source: ClusterSource, now: float) -> Iterator[
         yield Line("note", "fields", f"{len(fields.conflicts)} have different types in different indices ({named}): they are not counted by the cluster")
     at = time_field(fields)
     window = source.window or Window(now - 3600.0, now)
-    view = first_look(cluster, fields, window, source.options, at_field=at)
+    view = first_look(cluster, fields, window, source.options, at_field=at, now=now)
     yield from _freshness(view, window, now)
     if view.total:
         yield from _format(view)
@@ -159,17 +160,22 @@ def _gaps(cluster: Cluster, view: View) -> Iterator[Line]:
 
 
 def _freshness(view: View, window: Window, now: float) -> Iterator[Line]:
+    if (ahead := view.ahead + view.beyond) and view.latest is not None:
+        yield Line(
+            "problem",
+            "clock",
+            f"the newest document is {view.latest - now:.0f} s ahead of this machine's clock, and {several(ahead, 'document')} more than {SKEW_SECONDS:.0f} s",
+            "set the clocks (NTP) of the writers and of this machine; times ahead by whole hours bear the wrong zone",
+        )
     if view.newest is None:
+        if ahead:
+            return
         yield Line(
             "problem", "documents", "the indices hold no document with a time", "check that the log is shipped to them, and that the role may see the documents"
         )
         return
-    age = now - view.newest
-    if age < -SKEW_SECONDS:
-        yield Line(
-            "problem", "clock", f"the newest document is {-age:.0f} s ahead of this machine's clock", "set the clocks (NTP) of the writers and of this machine"
-        )
-    elif not view.total:
+    age = max(now - view.newest, 0)
+    if not view.total:
         yield Line(
             "problem",
             "documents",
@@ -177,7 +183,7 @@ def _freshness(view: View, window: Window, now: float) -> Iterator[Line]:
             "ingestion stopped, or nothing was asked: check the shipper, or look further back with --since",
         )
         return
-    yield Line("ok", "documents", f"{view.total:,} in the last {window.end - window.start:.0f} s by {view.time_field}; the newest is {max(age, 0):.0f} s old")
+    yield Line("ok", "documents", f"{view.total:,} in the last {window.end - window.start:.0f} s by {view.time_field}; the newest is {age:.0f} s old")
 
 
 def _format(view: View) -> Iterator[Line]:

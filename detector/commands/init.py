@@ -27,6 +27,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("log", metavar="PATH|URL", nargs="+", help="files, folders or globs, or http(s)://HOST:PORT/INDEX_PATTERN")
     parser.add_argument("--index", metavar="PATTERN", help="index, data stream or pattern, for a URL without one")
+    parser.add_argument("--ca-file", metavar="FILE", help="certificates (PEM) of the authority that signed the cluster's, as source.tls.ca_file")
+    parser.add_argument("--fingerprint", metavar="SHA256", help="fingerprint of the cluster's certificate, as source.tls.fingerprint")
     parser.add_argument("--output", metavar="FILE", default="detector.yml", help="file to write, - for standard output (default: %(default)s)")
     parser.set_defaults(run=_run)
 
@@ -69,17 +71,22 @@ def _look(args: argparse.Namespace, target: Path | None) -> tuple[Place, Sample]
     from detector.secrets import load_secrets
     from detector.sources.choice import cluster_address, is_address
 
+    tls = {name: value for name, value in (("ca_file", args.ca_file), ("fingerprint", args.fingerprint)) if value}
     if not is_address(args.log[0]):
-        if args.index:
-            raise ConfigError("--index belongs to the address of a cluster, not to files")
+        if args.index or tls:
+            named = "--index" if args.index else "--ca-file and --fingerprint"
+            raise ConfigError(f"{named} belong{'s' if args.index else ''} to the address of a cluster, not to files")
         sample = _mapped_rather(sample_files(args.log)[0], lambda: sample_files(args.log, ())[0])
         return Place(paths=tuple(_as_written(path, target) for path in args.log)), sample
     if len(args.log) > 1:
         raise ConfigError("one address at a time: a source is one cluster")
     url, index = cluster_address(args.log[0], "the argument", args.index, ", or give --index")
-    empty = Settings.model_validate({"source": {"url": url, "index": index}})
+    try:
+        empty = Settings.model_validate({"source": {"url": url, "index": index, "tls": tls}})
+    except ValueError:  # only the fingerprint has a form of its own
+        raise ConfigError("--fingerprint: must be the SHA-256 of a certificate: 64 hexadecimal digits, with or without colons") from None
     empty._secrets = load_secrets(os.environ)
-    return Place(url=url, index=index), _mapped_rather(sample_cluster(empty), lambda: sample_cluster(empty, ()))
+    return Place(url=url, index=index, tls=tls), _mapped_rather(sample_cluster(empty), lambda: sample_cluster(empty, ()))
 
 
 def _mapped_rather(sample: Sample, again: Callable[[], Sample]) -> Sample:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from detector.discovery.mapping_guess import NO_ZONE, Guess
@@ -23,6 +23,7 @@ class Place:
     paths: tuple[str, ...] = ()
     url: str | None = None
     index: str | None = None
+    tls: Mapping[str, str] = field(default_factory=dict)
 
 
 def draft(place: Place, sample: Sample, guesses: Sequence[Guess], records: Sequence[Record]) -> str:
@@ -35,6 +36,8 @@ def draft(place: Place, sample: Sample, guesses: Sequence[Guess], records: Seque
     ]
     if place.url is not None:
         lines += [f"  url: {_quoted(place.url)}", f"  index: {_quoted(place.index or '')}", "  lag: 2m                # how late documents arrive"]
+        if place.tls:
+            lines.append(f"  tls: {{{', '.join(f'{name}: {_quoted(value)}' for name, value in place.tls.items())}}}")
     else:
         lines.append(f"  path: {_quoted([*place.paths])}")
     lines += _formats(sample, guessed=bool(guesses))

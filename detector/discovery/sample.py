@@ -77,7 +77,7 @@ def sample_cluster(settings: Settings, asked: Sequence[Format] | None = None) ->
         "track_total_hits": False,
         "_source": SOURCE,
         "query": {"match_all": {}},
-        "sort": [{time_field(source.fields): {"order": "desc"}}],
+        "sort": [{time_field(source.fields): {"order": "desc", "unmapped_type": "date"}}],
     }
     hits = source.cluster.search(body, what=f"the newest documents of {source.cluster.index}")["hits"]["hits"]
     found = Sample()

@@ -22,7 +22,7 @@ def links_of(incident: Incident, settings: Settings, view: DataView | None) -> t
     end = max(finding.counts.end for finding in incident.findings)
     kibana = settings.kibana
     if kibana is not None and view is not None:
-        address = _rows(view, start, end, incident, kibana.id_field)
+        address = _rows(view, start, end, incident, settings)
         if address is not None:
             found.append(Link("kibana", "Kibana", address))
     grafana = settings.grafana
@@ -39,12 +39,15 @@ def links_of(incident: Incident, settings: Settings, view: DataView | None) -> t
     return tuple(found)
 
 
-def _rows(view: DataView, start: float, end: float, incident: Incident, id_field: str) -> str | None:
+def _rows(view: DataView, start: float, end: float, incident: Incident, settings: Settings) -> str | None:
     """The address of the incident's rows: by the examples' ids, else by its labels, else only by time; None where even that is too long."""
+    kibana, fields = settings.kibana, {column: place.path[0] for column, place in settings.source.mapping.items()}
+    id_field = (kibana.id_field if kibana is not None else None) or fields.get("request_id")
     ids = list(dict.fromkeys(request_id for one in incident.findings for request_id in one.request_ids if len(request_id) <= LONGEST // 4))
     for labels in ({} if ids else incident.findings[0].labels, {}):
+        named = {fields[name]: value for name, value in labels.items() if name in fields}
         try:
-            return rows(view, start, end, labels, id_field, ids)
+            return rows(view, start, end, named, id_field, ids, [value for name, value in labels.items() if name not in fields and value])
         except ConfigError:
             continue
     return None

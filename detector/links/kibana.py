@@ -87,13 +87,25 @@ def conditions(labels: Mapping[str, str | int | bool | None]) -> str:
     return " and ".join(parts)
 
 
-def one_of(field: str, values: Sequence[str]) -> str:
-    """KQL of a field that has one of some values."""
-    return f"{kql_field(field)} : ({' or '.join(kql_value(value) for value in values)})" if values else ""
+def one_of(field: str | None, values: Sequence[str]) -> str:
+    """KQL of a field that has one of some values; None: any field has one."""
+    listed = f"({' or '.join(kql_value(value) for value in values)})"
+    return (f"{kql_field(field)} : {listed}" if field else listed) if values else ""
 
 
-def rows(view: DataView, start: float, end: float, labels: Mapping[str, str | int | bool | None], id_field: str | None = None, ids: Sequence[str] = ()) -> str:
+def rows(
+    view: DataView,
+    start: float,
+    end: float,
+    labels: Mapping[str, str | int | bool | None],
+    id_field: str | None = None,
+    ids: Sequence[str] = (),
+    anywhere: Sequence[str] = (),
+) -> str:
     """The address of the rows of some labels in `[start, end)` (seconds since 1970 UTC), narrowed to `ids` where they are given.
+
+    `labels` are named by their fields. Values of which it is not known in which field they stand are looked for in all of them: those of `anywhere`, and the
+    ids without `id_field`. A wrong name would show no row at all.
 
     As many ids as fit into `LONGEST` characters are named; when not even one fits, labels and time remain.
 
@@ -102,11 +114,10 @@ def rows(view: DataView, start: float, end: float, labels: Mapping[str, str | in
     """
 
     def build(named: int) -> str:
-        wanted = one_of(id_field, ids[:named]) if id_field and named else ""
-        query = " and ".join(part for part in (conditions(labels), wanted) if part)
+        query = " and ".join(part for part in (conditions(labels), *map(kql_value, anywhere), one_of(id_field, ids[:named])) if part)
         return discover(view, start, end, query)
 
-    return _longest_that_fits(build, len(ids) if id_field else 0)
+    return _longest_that_fits(build, len(ids))
 
 
 def discover(view: DataView, start: float, end: float, query: str) -> str:

@@ -55,6 +55,7 @@ SHOWN = {  # examples of what may be set, as comments
     "schedule.groups.<name>.cron": '"0 * * * *"',
     "schedule.heartbeat": "https://heartbeat.example/ping/detector",
     "kibana.data_view": "llm-*",
+    "kibana.id_field": "response.id",
     "notify.webhook.url": "https://hook.example/llm",
     "notify.file.path": "incidents.md",
     "notify.index.name": "detector-findings",

@@ -58,5 +58,5 @@ class KibanaSettings(Strict):
     """Kibana space that holds the data view."""
     data_view: str | None = None
     """Id or name of the data view (index pattern); that of `source.index` when left out. Looked up with the source's credentials."""
-    id_field: str = "request_id"
-    """Field of the log that holds the request's id."""
+    id_field: str | None = None
+    """Field of the log that holds the request's id, such as `response.id`; without it, and without a mapping, ids are looked for in all fields."""

@@ -36,7 +36,9 @@ def cluster_address(source: str, named: str, index: str | None = None, otherwise
     if not parts.hostname:
         raise ConfigError(f"{named} names no host: write http(s)://HOST:PORT/INDEX_PATTERN")
     path = parts.path.rstrip("/")
-    prefix, pattern = (path, index) if index else (path.rpartition("/")[0], unquote(path.rpartition("/")[2]))  # a cluster may lie behind a path
+    before = len(path) if "<" not in path else path.index("<")  # date math may hold a slash: <llm-{now/d}>
+    cut = path.rfind("/", 0, before)
+    prefix, pattern = (path, index) if index else (path[: max(cut, 0)], unquote(path[cut + 1 :]))  # a cluster may lie behind a path
     if not pattern:
         raise ConfigError(f"{named} {parts.scheme}://{parts.netloc} names no index: write http(s)://HOST:PORT/INDEX_PATTERN{otherwise}")
     if parts.query or parts.fragment:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING
 from detector.batch import Batch
 from detector.observation import Observation
 from detector.reading import ReadingOptions
+from detector.render.numbers import several
 from detector.signals.base import Signal, SignalOptions
 from detector.sources.base import CouldNot, Tally
 from detector.sources.es_cluster import Cluster, open_cluster
 from detector.sources.es_connection import connection
 from detector.sources.es_fields import Fields
 from detector.sources.es_hits import HitBatches
-from detector.sources.es_looking import View, first_look, read_capabilities, time_field
+from detector.sources.es_looking import DAY_SECONDS, View, first_look, read_capabilities, time_field
 from detector.sources.es_observing import Observing, shown
 from detector.sources.es_paging import Query, pages, source_filter, within
 from detector.sources.es_state import unread
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from detector.secrets import Secrets
 
 READ_AT_MOST = 20_000  # documents whose text one stretch of time may cost; about 50 MB and two seconds
+SLIGHT_SHARE = 0.01  # of the window's documents: fewer documents from the future hide no incident
 STALE_SHARE = 0.5  # the newest document is older than this share of the window: ingestion has probably stopped
 
 
@@ -47,6 +49,7 @@ class ClusterSource:
         settled: minutes that need not be read, because their counts are kept.
         read_at_most: documents of each stretch whose text is read; more are sampled.
         part: (number, of how many) slice, for `batches` only.
+        now: seconds since 1970 UTC; None: no document is taken to be from the future.
     """
 
     open_it: Callable[[], Cluster]
@@ -56,6 +59,7 @@ class ClusterSource:
     settled: Collection[int] = ()
     read_at_most: int = READ_AT_MOST
     part: tuple[int, int] = (0, 1)
+    now: float | None = None
     _cluster: Cluster | None = None
     _fields: Fields | None = None
 
@@ -94,11 +98,13 @@ class ClusterSource:
         if span is None:
             seen.tally.could_not.append(_nothing(self.cluster.index, None, None))
             return seen
-        view = first_look(self.cluster, self.fields, span, self.options, at_field=at, judged=self.window)
+        view = first_look(self.cluster, self.fields, span, self.options, at_field=at, judged=self.window, now=self.now)
+        seen.tally.could_not.extend(_from_the_future(view, self.window, self.now))
         if not view.total:
             seen.tally.could_not.append(_nothing(self.cluster.index, view.newest, span))
         else:
-            seen.tally.could_not.extend(_staleness(view, self.window or span))
+            if self.window is not None:
+                seen.tally.could_not.extend(_staleness(view, self.window))
             Observing(self.cluster, self.options, signals, options, seen, view, span, self.read_at_most).all(self.stretches(span))
         seen.tally.could_not.extend(gap for gap in self.cluster.gaps if gap not in seen.tally.could_not)
         return seen
@@ -142,6 +148,20 @@ def _staleness(view: View, window: Window) -> Iterator[CouldNot]:
         )
 
 
+def _from_the_future(view: View, window: Window | None, now: float | None) -> Iterator[CouldNot]:
+    """Documents ahead of the clock: what happens now may be among them. One that is years ahead tells of no answer of today, and would block for years."""
+    if now is None or window is None or window.end < now - DAY_SECONDS:  # a whole log is read with them, and told by its records
+        return
+    remedy = "set the clocks of the writers; times ahead by whole hours bear the wrong zone"
+    if view.ahead:
+        what = f"{several(view.ahead, 'document')} from the future"
+        why = f"they bear a time after {iso(round(now))[:16].replace('T', ' ')} UTC, ahead of this machine's clock"
+        yield CouldNot(what, why, remedy, lasting=True, slight=view.ahead < SLIGHT_SHARE * view.total)
+    if view.beyond:
+        what = f"{several(view.beyond, 'document')} of days to come"
+        yield CouldNot(what, "they bear a time more than a day ahead of this machine's clock", remedy, blocking=False, lasting=True)
+
+
 def cluster_source(
     settings: Settings, secrets: Secrets, *, format_of: str | None, span: Span, rules: Sequence[Rule], now: float, settled: Collection[int] = ()
 ) -> ClusterSource:
@@ -162,4 +182,5 @@ def cluster_source(
         window,
         None if window is None else window.start - reach,
         settled,
+        now=now,
     )

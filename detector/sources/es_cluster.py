@@ -57,7 +57,10 @@ class Cluster:
             except WireError as error:
                 failure = cluster_error(error, self.index, self.connection)
                 wait = _wait(error, attempt)
-            if not retry or failure.kind not in RETRIED or attempt == ATTEMPTS:
+            elsewhere = (
+                failure.kind == "timeout" and not failure.status and attempt < len(self.connection.addresses)
+            )  # a node that is silent is passed over then
+            if not retry or not (failure.kind in RETRIED or elsewhere) or attempt == ATTEMPTS:
                 raise failure
             self.retried += 1
             self.pause(wait)

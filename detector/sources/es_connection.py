@@ -54,6 +54,8 @@ class Connection:
                 raise ConfigError("source.url: must look like https://host:9200")
             if parts.username or parts.password:
                 raise ConfigError("source.url: holds a user or password; set DETECTOR_ES_USERNAME and DETECTOR_ES_PASSWORD (or …_FILE) instead")
+        if self.cloud_id:
+            _check_cloud_id(self.cloud_id)
         if self.ca_file and not Path(self.ca_file).is_file():
             raise ConfigError(f"source.tls.ca_file: there is no file {self.ca_file}")
         if self.ca_file and self.fingerprint:
@@ -64,6 +66,11 @@ class Connection:
                 raise ConfigError("source.tls.fingerprint: must be the SHA-256 fingerprint of a certificate: 64 hex digits, colons allowed")
 
     @property
+    def addresses(self) -> tuple[str, ...]:
+        """The addresses as clients take them: each once, with its port (the two clients take different ones where there is none)."""
+        return tuple(dict.fromkeys(_with_port(url) for url in self.urls))
+
+    @property
     def shown(self) -> str:
         """The addresses as they may be printed: they hold no credentials."""
         return " or ".join(self.urls) if self.urls else f"Elastic Cloud ({_cloud_host(self.cloud_id or '')})"
@@ -72,7 +79,7 @@ class Connection:
     def route(self) -> str:
         """The same, with the proxy on the way."""
         proxies = {proxy for url in self.urls if (proxy := self.proxy_for(url))}
-        hosts = sorted(f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}" for parts in map(urlsplit, proxies))
+        hosts = sorted(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" for parts in map(urlsplit, proxies))
         return f"{self.shown} through the proxy {' or '.join(hosts)}" if hosts else self.shown
 
     def proxy_for(self, url: str) -> str | None:
@@ -83,15 +90,48 @@ class Connection:
             return None
         if self.proxy:
             return self.proxy
-        return None if proxy_bypass(host) else getproxies_environment().get(parts.scheme)
+        given = None if proxy_bypass(host) else getproxies_environment().get(parts.scheme)
+        return _proxy(given, parts.scheme) if given else None
+
+
+def host_and_port(host: str, port: int) -> str:
+    """Both as they stand in an address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _with_port(url: str) -> str:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return f"{parts.scheme}://{host_and_port(parts.hostname or '', port)}{parts.path.rstrip('/')}"
+
+
+def _proxy(given: str, scheme: str) -> str:
+    """A proxy of the environment, which may be written without a scheme. Raises ConfigError, which shows nothing of it: it may hold a password."""
+    address = given if "://" in given else f"http://{given}"
+    try:
+        parts = urlsplit(address)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 0) >= 0
+    except ValueError:
+        known = False
+    if not known:
+        raise ConfigError(f"{scheme.upper()}_PROXY: must look like http://HOST:PORT (other kinds of proxies are not spoken to), or name the host in NO_PROXY")
+    return address
+
+
+def _check_cloud_id(cloud_id: str) -> None:
+    """As its only reader reads it. Raises ConfigError."""
+    from elastic_transport.client_utils import parse_cloud_id
+
+    try:
+        parse_cloud_id(cloud_id)
+        _cloud_host(cloud_id)
+    except ValueError:
+        raise ConfigError("source.cloud_id: can't be read: copy it whole from the deployment's page (NAME:LETTERS), or give source.url") from None
 
 
 def _cloud_host(cloud_id: str) -> str:
-    """The host that a cloud id stands for: `NAME:base64(HOST$ELASTICSEARCH$KIBANA)`."""
-    try:
-        host, cluster = b64decode(cloud_id.rpartition(":")[2]).decode().split("$")[:2]
-    except ValueError:
-        return "source.cloud_id can't be read"
+    """The host that a cloud id stands for: `NAME:base64(HOST$ELASTICSEARCH$KIBANA)`. Raises ValueError."""
+    host, cluster = b64decode(cloud_id.rpartition(":")[2]).decode().split("$")[:2]
     return f"{cluster}.{host}"
 
 
@@ -118,8 +158,8 @@ def connection(settings: SourceSettings, secrets: Secrets) -> Connection:
 
 
 def authorization(secrets: Secrets) -> str | None:
-    """The Authorization header's value. Raises ConfigError when two kinds of credentials are given."""
-    given = {
+    """The Authorization header's value. Raises ConfigError when two kinds of credentials are given, or what can be none."""
+    given: dict[str, str | None] = {
         "DETECTOR_ES_API_KEY": secrets.es_api_key,
         "DETECTOR_ES_USERNAME": secrets.es_username,
         "DETECTOR_ES_BEARER_TOKEN": secrets.es_bearer_token,
@@ -127,6 +167,9 @@ def authorization(secrets: Secrets) -> str | None:
     kinds = [name for name, value in given.items() if value]
     if len(kinds) > 1:
         raise ConfigError(f"more than one kind of credentials is set: {', '.join(kinds)}; keep one")
+    for name in ("DETECTOR_ES_API_KEY", "DETECTOR_ES_BEARER_TOKEN"):
+        if not (given[name] or "").isascii():
+            raise ConfigError(f"{name}: holds characters that no such credentials have (only ASCII); copy it anew")
     if secrets.es_api_key:
         key = secrets.es_api_key
         return "ApiKey " + (b64encode(key.encode()).decode() if ":" in key else key)  # both `id:key` and its base64 form are handed out

@@ -16,6 +16,7 @@ from detector.errors import SourceError
 from detector.sources.base import CouldNot
 from detector.sources.es_causes import CLOSED, EXPIRED, NO_CONNECT, NOT_TLS, OTHER_NAME
 from detector.sources.es_connection import Connection
+from detector.sources.es_honesty import SOURCELESS, SOURCELESS_REMEDY
 from detector.sources.es_pattern import parts, remotes
 from detector.sources.es_wire import WireError
 
@@ -110,8 +111,12 @@ def _refusal(error: WireError, index: str, connection: Connection) -> ClusterErr
             f"the index {_culprit(error.body, index) or index} is closed",
             "open it, or leave it out of `source.index`; a pattern passes over closed indices",
         )
+    elif SOURCELESS in _text(error.body):
+        why, remedy = f"{index} keeps no documents, only what is indexed of them (_source is disabled in its mapping)", SOURCELESS_REMEDY
     elif types and types[0].startswith("invalid_"):  # invalid_index_name_exception, invalid_alias_name_exception
         why, remedy = f"{index} is no name or pattern of indices", "check `source.index`"
+    elif isinstance(error.body, dict) and str(error.body.get("error")).startswith("no handler found for uri"):
+        why, remedy = f"{connection.shown} knows no such path", "write `source.url` without what stands behind the port, unless the cluster lies behind a path"
     elif kind == "unauthorized":
         fault, remedy = _credentials(error.body, connection)
         why = f"{connection.shown} does not accept the credentials: {fault}"

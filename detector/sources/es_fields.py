@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Kind = Literal["text", "wildcard", "keyword", "flattened", "flat_object", "number", "date", "boolean", "other", "unmapped"]
@@ -30,6 +30,12 @@ _METADATA = frozenset(
         *("_nested_path", "_routing", "_seq_no", "_source", "_tier", "_tsid", "_version"),
     )
 )
+# Types that a cluster groups by together; others of one kind (long here, float there) make it refuse the whole search.
+_ALIKE = (
+    frozenset({"long", "integer", "short", "byte"}),
+    frozenset({"double", "float", "half_float", "scaled_float"}),
+    frozenset({"keyword", "constant_keyword"}),
+)
 _COARSE = frozenset({"float", "half_float"})  # 24 and 11 bits: an epoch time in seconds is rounded to minutes
 
 
@@ -50,11 +56,12 @@ class FieldInfo:
 
 @dataclass(frozen=True)
 class Fields:
-    """All mapped fields of the matched indices, by name."""
+    """All mapped fields of the matched indices, by name. `absent`: for each field, the indices that do not map it, where there are some."""
 
     by_name: Mapping[str, FieldInfo]
     indices: tuple[str, ...]
     conflicts: tuple[str, ...] = ()
+    absent: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def at(self, path: str) -> FieldInfo:
         """The field at a path of the documents; what stands inside a flattened object is searched by its full path."""
@@ -79,9 +86,38 @@ class Fields:
             found += [info for name, info in self.by_name.items() if name.startswith(path + ".") and "." not in name[len(path) + 1 :] and info.kind != "other"]
         return found
 
+    def tells(self, path: str) -> bool:
+        """Whether `exists` finds every document that has a value at this path (of a field, or of an object above some)."""
+        under = [info for name, info in self.by_name.items() if name.startswith(path + ".")] if path not in self.by_name else []
+        return all(info.searchable or info.aggregatable for info in under or [self.at(path)])
+
+    def seen_in(self, values: Iterable[tuple[str, Collection[str]]]) -> Fields:
+        """The same, but nothing is asked of fields that the index of some document does not map although the document has a value there (`dynamic: false`,
+        a multi-field that a later template added): queries pass over such documents in silence, and counts put them where the field is missing.
+
+        Args:
+            values: index and paths with a value, of documents that were looked at.
+        """
+        paths: dict[str, set[str]] = {}
+        for index, of_document in values:
+            paths.setdefault(index, set()).update(of_document)
+        multi: dict[str, list[str]] = {}
+        for name in self.absent:
+            multi.setdefault(name.rpartition(".")[0], []).append(name)
+        hidden: set[str] = set()
+        for index, known in paths.items():
+            for path in known:
+                owner = path
+                while owner and owner not in self.by_name:
+                    owner = owner.rpartition(".")[0]
+                lacking = [name for name in (owner, *multi.get(path, ())) if index in self.absent.get(name, ())]
+                hidden.update(lacking if owner not in lacking else [owner, *(name for name in self.by_name if name.startswith(owner + "."))])
+        return replace(self, by_name={name: _unasked(info) if name in hidden else info for name, info in self.by_name.items()}) if hidden else self
+
     def countable(self, path: str) -> FieldInfo | None:
         """The variant whose values the cluster can group by, if any."""
-        return next((info for info in self.variants(path) if info.aggregatable and info.kind in ("keyword", "number", "boolean", "flattened")), None)
+        groups = (info for info in self.variants(path) if info.aggregatable and info.kind in ("keyword", "number", "boolean", "flattened"))
+        return next((info for info in groups if len(info.types) == 1 or any(family.issuperset(info.types) for family in _ALIKE)), None)
 
     def exact(self, path: str) -> FieldInfo | None:
         """The variant whose whole values the cluster can compare with a term, if any."""
@@ -91,9 +127,11 @@ class Fields:
 
 
 def read_fields(answer: Any) -> Fields:
-    """The fields of a `_field_caps` answer."""
+    """The fields of a `_field_caps` answer (`include_unmapped`)."""
     found: dict[str, FieldInfo] = {}
     conflicts = []
+    absent: dict[str, frozenset[str]] = {}
+    nested = tuple(f"{name}." for name, by_type in answer.get("fields", {}).items() if "nested" in by_type)
     for name, by_type in answer.get("fields", {}).items():
         if name in _METADATA:
             continue
@@ -111,8 +149,17 @@ def read_fields(answer: Any) -> Fields:
             len(kinds) <= 1 and all(one.get("aggregatable", False) for one in types.values()),
             any(word in _COARSE for word in types),
         )
+        if name.startswith(nested):  # stands in documents of its own, which no query here looks into
+            found[name] = _unasked(found[name])
+        if lacking := by_type.get("unmapped", {}).get("indices"):
+            absent[name] = frozenset([lacking] if isinstance(lacking, str) else lacking)
     indices: Iterable[str] = answer.get("indices") or ()
-    return Fields(found, tuple([indices] if isinstance(indices, str) else indices), tuple(sorted(conflicts)))
+    return Fields(found, tuple([indices] if isinstance(indices, str) else indices), tuple(sorted(conflicts)), absent)
+
+
+def _unasked(info: FieldInfo) -> FieldInfo:
+    """A field that nothing can be asked of, because answers would lack documents."""
+    return replace(info, kind="other", searchable=False, aggregatable=False)
 
 
 def _kind(word: str) -> Kind:

@@ -6,6 +6,7 @@ Each becomes "could not look at X because Y". Shards that were *skipped* hold no
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +21,8 @@ _REMEDIES = {
     "index_not_found_exception": "check the part of `source.index` that names it",
     "security_exception": "grant `read` and `view_index_metadata` on the indices in that cluster too (deploy/elasticsearch/role.json)",
 }
+SOURCELESS = "_source is disabled"  # Elasticsearch, of an index whose documents are asked for
+SOURCELESS_REMEDY = "keep _source in the index template (what is too much can be left out by `_source.excludes`), or leave the index out of `source.index`"
 _LACKING = {
     "skipped": "it was skipped: none of its documents were read",
     "failed": "it failed: none of its documents were read",
@@ -40,6 +43,10 @@ def gaps(answer: Any, what: str, flavour: Flavour = "elasticsearch") -> Iterator
     if isinstance(shards, dict) and shards.get("failed"):
         types = failure_types(shards.get("failures"))
         named = f" ({', '.join(types[:_NAMES_SHOWN])})" if types else ""
+        if SOURCELESS in json.dumps(shards["failures"] if types else "", default=str):
+            why = f"{shards['failed']} of {shards.get('total', '?')} shards keep no documents (_source is disabled in their mapping)"
+            yield CouldNot(what, why, SOURCELESS_REMEDY, lasting=True)
+            return
         yield CouldNot(
             what,
             f"{shards['failed']} of {shards.get('total', '?')} shards failed{named}: the answer is partial",

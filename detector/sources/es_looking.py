@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from detector.formats.values import instant
 from detector.reading import ReadingOptions
+from detector.render.numbers import several
+from detector.sources.base import CouldNot
 from detector.sources.es_cluster import Cluster, ClusterError
 from detector.sources.es_fields import Fields, read_fields
 from detector.sources.es_honesty import field_gaps
@@ -18,6 +20,9 @@ from detector.window import Window
 
 SAMPLE = 200  # documents; 200 agreeing ones leave less than 1.5 % of others unseen (95 %), and rare kinds are looked for by their fields and reasons
 RARE_FIELDS = 64  # fields that no sampled document has, looked up one by one
+MOST_INDICES = 100  # indices of which a few documents are looked at each, where mappings differ: those with most documents
+SKEW_SECONDS = 60.0  # a document this far ahead of our clock was written by a wrong one
+DAY_SECONDS = 86_400.0  # no zone lies further apart
 MOST_FOUND = 10_000  # index.max_result_window
 _TIME_FIELDS = ("@timestamp", "timestamp", "time", "ts", "start_time", "startTime", "started_at", "created_at")
 SOURCE = {"excludes": list(EXCLUDED)}
@@ -30,7 +35,9 @@ class View:
     Args:
         time_field: date field by which windows are cut.
         total: documents in the window.
-        newest: seconds since 1970 UTC of the index's newest document, whatever the window; None: none has a time.
+        newest: seconds since 1970 UTC of the index's newest document that is not from the future, whatever the window; None: none has a time.
+        ahead: documents that bear a time up to a day after now: their writers' clocks, or the zones of their times, are wrong.
+        beyond: documents that bear a later time still. `latest`: the last of all those times.
         ignored: documents in the window of which the cluster could not index some field.
         store: what the failure stores of the log's data streams hold; None: it has none.
     """
@@ -39,15 +46,24 @@ class View:
     time_field: str
     total: int = 0
     newest: float | None = None
+    ahead: int = 0
+    beyond: int = 0
+    latest: float | None = None
     ignored: int = 0
     ignored_fields: tuple[str, ...] = ()
     looked: list[Looked] = field(default_factory=list)
     store: Store | None = None
 
+    def look_at(self, looked: Iterable[Looked]) -> None:
+        """Learn from some more documents; those that are known are left out."""
+        have = {(one.index, one.doc_id) for one in self.looked}
+        self.looked += [one for one in looked if (one.index, one.doc_id) not in have]
+        self.fields = self.fields.seen_in((one.index, one.leaves) for one in self.looked)
+
 
 def read_capabilities(cluster: Cluster) -> Fields:
     """The fields of the index. Raises ClusterError when no index matches."""
-    answer = cluster.ask("GET", f"{cluster.path}/_field_caps", None, {"fields": "*", "allow_no_indices": "true"})
+    answer = cluster.ask("GET", f"{cluster.path}/_field_caps", None, {"fields": "*", "allow_no_indices": "true", "include_unmapped": "true"})
     cluster.note(field_gaps(answer))
     fields = read_fields(answer)
     if not fields.indices:  # closed indices and remote clusters that are away may be passed over here; a search tells them
@@ -76,11 +92,14 @@ def time_field(fields: Fields) -> str:
     raise ClusterError("refused", f"{shown}: no date field, so no window can be cut out", remedy=remedy)
 
 
-def first_look(cluster: Cluster, fields: Fields, window: Window | None, options: ReadingOptions, *, at_field: str, judged: Window | None = None) -> View:
+def first_look(
+    cluster: Cluster, fields: Fields, window: Window | None, options: ReadingOptions, *, at_field: str, judged: Window | None = None, now: float | None = None
+) -> View:
     """How many documents, how old the newest is, and a random few of them; and what the cluster refused to index.
 
     Args:
         judged: the part of the window that is judged; None: all of it.
+        now: seconds since 1970 UTC; None: no document is taken to be from the future.
 
     Raises:
         ClusterError: no answer.
@@ -93,7 +112,7 @@ def first_look(cluster: Cluster, fields: Fields, window: Window | None, options:
         "_source": SOURCE,
         "query": {"function_score": {"query": scope, "random_score": {"seed": 3, "field": "_seq_no"}, "boost_mode": "replace"}},
         "aggs": {
-            "everything": {"global": {}, "aggs": {"newest": {"max": {"field": at_field, "format": "strict_date_optional_time"}}}},
+            "everything": {"global": {}, "aggs": _ages(at_field, now)},
             "ignored": {"filter": {"exists": {"field": "_ignored"}}, "aggs": {"few": {"top_hits": {"size": 10, "_source": False}}}},
         },
     }
@@ -101,16 +120,68 @@ def first_look(cluster: Cluster, fields: Fields, window: Window | None, options:
     total = answer["hits"]["total"]
     view.total = int(total["value"] if isinstance(total, dict) else total)
     results = answer.get("aggregations", {})
-    newest = results.get("everything", {}).get("newest", {})
-    view.newest = instant(newest.get("value_as_string")) or (newest["value"] / 1000 if newest.get("value") else None)
+    everything = results.get("everything", {})
+    view.newest, view.latest = (_moment(part.get("newest", {})) for part in (everything.get("present", {}), everything))
+    view.ahead, view.beyond = (int(everything.get(name, {}).get("doc_count", 0)) for name in ("ahead", "beyond"))
     view.ignored = int(results.get("ignored", {}).get("doc_count", 0))
     few = results.get("ignored", {}).get("few", {}).get("hits", {}).get("hits", [])
     view.ignored_fields = tuple(sorted({name for hit in few for name in hit.get("_ignored") or ()}))
-    view.looked = look(answer["hits"]["hits"], options)
+    view.look_at(look(answer["hits"]["hits"], options))
+    untimed = without_time(cluster, fields, at_field)
+    if untimed is not None:
+        cluster.note([untimed])
     view.store = failure_store(cluster, fields.indices, at_field, window, judged)
     if view.store is not None:
         cluster.note(view.store.could_not())
     return view
+
+
+def _moment(aggregation: Any) -> float | None:
+    """Seconds since 1970 UTC of a `max` over times."""
+    return instant(aggregation.get("value_as_string")) or (aggregation["value"] / 1000 if aggregation.get("value") else None)
+
+
+def _ages(at_field: str, now: float | None) -> dict[str, Any]:
+    """How old the newest document is, and how many are from the future: one of those must not hide that no others come."""
+    newest = {"newest": {"max": {"field": at_field, "format": "strict_date_optional_time"}}}
+    if now is None:
+        return {"present": {"filter": {"match_all": {}}, "aggs": newest}, **newest}
+    here, day = int((now + SKEW_SECONDS) * 1000), int((now + DAY_SECONDS) * 1000)
+
+    def between(**bounds: int) -> Query:
+        return {"range": {at_field: {**bounds, "format": "epoch_millis"}}}
+
+    return {
+        "present": {"filter": between(lte=here), "aggs": newest},
+        "ahead": {"filter": between(gt=here, lte=day)},
+        "beyond": {"filter": between(gt=day)},
+        **newest,
+    }
+
+
+def without_time(cluster: Cluster, fields: Fields, at_field: str) -> CouldNot | None:
+    """Documents of indices that do not map the time by which windows are cut: no window holds any of them. Raises ClusterError."""
+    names = sorted(fields.absent.get(at_field, ()))
+    if not names:
+        return None
+    found: dict[str, int] = {}
+    for start in range(0, len(names), MOST_INDICES):
+        few = names[start : start + MOST_INDICES]
+        body = {
+            "size": 0,
+            "track_total_hits": True,
+            "query": all_of({"terms": {"_index": few}}),
+            "aggs": {"n": {"terms": {"field": "_index", "size": len(few)}}},
+        }
+        buckets = cluster.search(body, what=f"the documents of {cluster.index}")["aggregations"]["n"]["buckets"]
+        found |= {str(bucket["key"]): int(bucket["doc_count"]) for bucket in buckets if bucket["doc_count"]}
+    if not found:
+        return None  # nothing has come there yet
+    remedy = f"map {at_field} as `date` there, or leave them out of `source.index` (`-NAME`), and read them as a source of their own"
+    shown = ", ".join(list(found)[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "")
+    return CouldNot(
+        f"{several(sum(found.values()), 'document')} of {shown}", f"{at_field}, by which windows are cut, is not mapped there", remedy, lasting=True
+    )
 
 
 def rare_fields(view: View) -> list[str]:
@@ -132,6 +203,9 @@ def second_look(cluster: Cluster, view: View, window: Window, options: ReadingOp
     if rare:
         exists = {name: {"exists": {"field": name}} for name in rare}
         aggs["rare"] = {"filters": {"filters": exists}, "aggs": {"few": {"top_hits": {"size": 2, "_source": SOURCE}}}}
+    seen = {path for one in view.looked for path in one.leaves}
+    if any(name in seen or name.rpartition(".")[0] in seen for name in view.fields.absent):  # does an index without it have documents that hold it?
+        aggs["index"] = {"terms": {"field": "_index", "size": MOST_INDICES}, "aggs": {"few": {"top_hits": {"size": 3, "_source": SOURCE}}}}
     if not aggs:
         return {}
     scope = within(view.time_field, window)
@@ -139,10 +213,10 @@ def second_look(cluster: Cluster, view: View, window: Window, options: ReadingOp
     results = answer["aggregations"]
     have = {(one.index, one.doc_id) for one in view.looked}
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for bucket in results.get("rare", {}).get("buckets", {}).values():
+    for bucket in (*results.get("rare", {}).get("buckets", {}).values(), *results.get("index", {}).get("buckets", ())):
         for hit in bucket["few"]["hits"]["hits"]:
             found.setdefault((hit["_index"], hit["_id"]), hit)
-    view.looked.extend(look([hit for key, hit in found.items() if key not in have], options))
+    view.look_at(look([hit for key, hit in found.items() if key not in have], options))
     limits = {}
     for name in limit_fields:
         one = results[f"limit {name}"]

@@ -19,7 +19,7 @@ from detector.sources.es_counting import Cells, Key, minutes
 from detector.sources.es_hits import HitBatches
 from detector.sources.es_looking import View
 from detector.sources.es_paging import Query, all_of, any_of, pages, source_filter, within
-from detector.sources.es_plan import Plan, SignalPlan, count_candidates, make_plan
+from detector.sources.es_plan import Plan, SignalPlan, count_candidates, make_plan, refusal
 from detector.sources.es_sample import joined
 from detector.window import MINUTE, Window, iso
 
@@ -101,7 +101,13 @@ class Observing:
         """Count in the cluster; False when it turns out that it can't."""
         counts = count_candidates(self.cluster, plan, self.view, stretch)
         what = f"requests in {self.cluster.index}"
-        cells = minutes(self.cluster, self.view.time_field, stretch, plan.group, what=what, documents=total)
+        try:
+            cells = minutes(self.cluster, self.view.time_field, stretch, plan.group, what=what, documents=total)
+        except ClusterError as error:
+            if error.kind != "refused":
+                raise
+            plan.why_not = refusal(error)
+            return False
         if int(cells.documents.sum()) != total:
             plan.why_not = "a label or reason has several values in one document"
             return False

@@ -104,7 +104,7 @@ def pages(
     body: dict[str, Any] = {
         "query": asked,
         "track_total_hits": False,
-        "sort": [{time_field: {"order": "asc", "missing": "_last", "numeric_type": "date_nanos", **_sort_format(cluster)}}, {"_shard_doc": "asc"}],
+        "sort": [{time_field: _by_time(cluster)}, {"_shard_doc": "asc"}],
         "_source": {"excludes": list(EXCLUDED)} if source is None else source,
         **beside,
     }
@@ -193,9 +193,13 @@ class _Reading:
         return hits
 
 
-def _sort_format(cluster: Cluster) -> dict[str, str]:
-    """Elasticsearch writes sort values as text on request; OpenSearch refuses the option and gives nanoseconds."""
-    return {"format": "strict_date_optional_time_nanos"} if cluster.flavour == "elasticsearch" else {}
+def _by_time(cluster: Cluster) -> dict[str, str]:
+    """Oldest first, also where an index does not map the time (yet): without a type for it the whole search would be refused.
+
+    Elasticsearch writes sort values as text on request; OpenSearch refuses the option and gives nanoseconds.
+    """
+    order = {"order": "asc", "missing": "_last", "numeric_type": "date_nanos", "unmapped_type": "date"}
+    return {**order, "format": "strict_date_optional_time_nanos"} if cluster.flavour == "elasticsearch" else order
 
 
 def _from(time_field: str, last: Any) -> Query:

@@ -87,7 +87,9 @@ def obstacle(view: View, columns: Mapping[str, Column], options: ReadingOptions,
         if column.state == "derived":
             return f"{name} stands in no single field"
         if column.state == "field" and (column.countable(view.fields) is None or not column.identity()):
-            return f"{name} ({', '.join(column.paths)}) can't be grouped by"
+            fields = view.fields
+            differ = any(path in fields.conflicts or path in fields.absent or f"{path}.keyword" in fields.absent for path in column.paths)
+            return f"{name} ({', '.join(column.paths)}) can't be grouped by{' in every index: their mappings differ' if differ else ''}"
     return ""
 
 
@@ -112,22 +114,38 @@ def make_plan(cluster: Cluster, view: View, window: Window, signals: Mapping[str
     columns = learn_columns(view, signals)
     alone = joined(view.looked, options) and stand_alone(cluster, view, window)
     plan = Plan(columns, obstacle(view, columns, options, alone))
-    if plan.why_not:
-        return plan
+    if not plan.why_not:
+        try:
+            _fill_in(cluster, plan, view, window, signals, judging, options, alone)
+        except ClusterError as error:
+            if error.kind != "refused":
+                raise
+            plan.why_not = refusal(error)
+    return plan
+
+
+def refusal(error: ClusterError) -> str:
+    """Why nothing is counted after all: documents can still be read."""
+    return f"the cluster refuses to count ({', '.join(error.types[:2]) or 'no reason given'})"
+
+
+def _fill_in(
+    cluster: Cluster, plan: Plan, view: View, window: Window, signals: Mapping[str, Signal], judging: SignalOptions, options: ReadingOptions, alone: bool
+) -> None:
+    """What a plan needs besides its columns; `why_not` is set where it turns out that nothing can be counted. Raises ClusterError."""
     random = list(view.looked)  # what follows looks for rare kinds on purpose and is no fair sample
-    limits = second_look(cluster, view, window, options, _limit_fields(columns, signals, view))
+    limits = second_look(cluster, view, window, options, _limit_fields(plan.columns, signals, view))
     plan.columns = learn_columns(view, signals)
     plan.why_not = obstacle(view, plan.columns, options, alone)
     if plan.why_not:
-        return plan
+        return
     _group(plan, view)
     learn_profiles(cluster, plan, view, window, signals, options, random)
     plan.columns = learn_columns(view, signals)
     plan.why_not = obstacle(view, plan.columns, options, alone)
     if plan.why_not:
-        return plan
+        return
     _plan_signals(cluster, plan, view, window, signals, judging, Translator(plan.columns, view.fields, limits))
-    return plan
 
 
 def _limit_fields(columns: Mapping[str, Column], signals: Mapping[str, Signal], view: View) -> list[str]:

@@ -49,8 +49,7 @@ def learn_profiles(
             looked = look(hits, options)
             by_profile[key], counts[key] = looked, documents
             found += looked
-    have = {(one.index, one.doc_id) for one in view.looked}
-    view.looked.extend(one for one in found if (one.index, one.doc_id) not in have)
+    view.look_at(found)
     for one in random:
         key = tuple(text_of(one.leaves[plan.columns[name].paths[0]][0]) if plan.columns[name].paths[0] in one.leaves else None for name in group)
         if (one.index, one.doc_id) not in {(other.index, other.doc_id) for other in by_profile.get(key, ())}:

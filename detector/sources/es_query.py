@@ -121,6 +121,8 @@ class Translator:
             return NONE
         if column.state != "field" or other.state != "field" or not (column.identity() and other.identity()):
             return ALL
+        if not all(self.fields.at(path).kind == "number" for path in column.paths):  # words are compared letter by letter: "900" is above "1024"
+            return ALL
         clauses: list[Query] = []
         for limit_path in other.paths:
             if limit_path not in self.caps:
@@ -137,6 +139,8 @@ class Translator:
         if not column.presence:
             return ALL
         known = dict.fromkeys((*column.paths, *column.presence))
+        if not all(self.fields.tells(path) for path in known):
+            return ALL
         return any_of(*(query for path in known for query in (self._present(path), _ignored(self.fields.variants(path))) if query is not None))
 
     def _missing(self, column: Column) -> Query:

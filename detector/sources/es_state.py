@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from typing import Any
 
 from detector.formats.values import instant
 from detector.sources.es_cluster import Cluster
@@ -14,7 +15,7 @@ from detector.window import MINUTE, Window
 
 INGEST_FIELDS = ("event.ingested", "ingested_at", "observed_timestamp")  # ECS; common; OpenTelemetry
 MOST_WINDOWS = 20  # more stretches than this are joined: reading a settled minute again costs less than another round of requests
-MOST_LATE = 10_000
+MOST_LATE = 10_000  # minutes of one answer
 
 
 def unread(window: Window, settled: Collection[int]) -> list[Window]:
@@ -56,14 +57,15 @@ def late_minutes(cluster: Cluster, fields: Fields, time_field: str, window: Wind
         return set()
     came = {"range": {received: {"gte": int(since * 1000), "format": "epoch_millis"}}}
     sources = [{"minute": {"date_histogram": {"field": time_field, "fixed_interval": "1m"}}}]
-    body = {
-        "size": 0,
-        "track_total_hits": True,
-        "query": all_of(within(time_field, window), came),
-        "aggs": {"late": {"composite": {"size": MOST_LATE, "sources": sources}}},
-    }
-    buckets = cluster.search(body, what="documents that came late")["aggregations"]["late"]["buckets"]
-    return {int(bucket["key"]["minute"]) // MINUTE_MILLIS for bucket in buckets}
+    composite: dict[str, Any] = {"size": MOST_LATE, "sources": sources}
+    body = {"size": 0, "track_total_hits": True, "query": all_of(within(time_field, window), came), "aggs": {"late": {"composite": composite}}}
+    found: set[int] = set()
+    while True:  # a log that was indexed anew came late as a whole: days have more minutes than one answer
+        late = cluster.search(body, what="documents that came late")["aggregations"]["late"]
+        found |= {int(bucket["key"]["minute"]) // MINUTE_MILLIS for bucket in late["buckets"]}
+        if len(late["buckets"]) < MOST_LATE or "after_key" not in late:
+            return found
+        composite["after"] = late["after_key"]
 
 
 def lags(looked: Sequence[Looked], received: str | None) -> list[float]:

@@ -10,11 +10,11 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from detector.errors import ConfigError
 from detector.sources.es_causes import cause
-from detector.sources.es_connection import Connection, Flavour
+from detector.sources.es_connection import Connection, Flavour, host_and_port
 from detector.sources.es_json import answer_of
 
 Json = Any
@@ -61,7 +61,7 @@ class ElasticsearchWire:
         import elasticsearch
 
         self._errors = elasticsearch
-        place: dict[str, Any] = {"cloud_id": connection.cloud_id} if connection.cloud_id else {"hosts": list(connection.urls)}
+        place: dict[str, Any] = {"cloud_id": connection.cloud_id} if connection.cloud_id else {"hosts": list(connection.addresses)}
         if connection.ca_file:
             place["ca_certs"] = connection.ca_file
         if connection.fingerprint:
@@ -119,7 +119,7 @@ class OpenSearchWire:
         if not connection.urls:
             raise ConfigError("source.cloud_id: names an Elastic Cloud deployment, but OpenSearch answers there; give url")
         settings: dict[str, Any] = {"headers": {"authorization": connection.authorization}} if connection.authorization else {}
-        proxy = connection.proxy_for(connection.urls[0])
+        proxy = connection.proxy_for(connection.addresses[0])
         if proxy and connection.fingerprint:
             raise ConfigError("source.fingerprint: can't be checked through a proxy for OpenSearch; give ca_file")
         if proxy:
@@ -133,7 +133,13 @@ class OpenSearchWire:
         if not connection.verify:
             settings |= {"verify_certs": False, "ssl_show_warn": False}
         self._client = opensearchpy.OpenSearch(
-            hosts=list(connection.urls), max_retries=0, retry_on_status=(), http_compress=True, serializer=_opensearch_json(), **settings
+            hosts=list(connection.addresses),
+            max_retries=0,
+            retry_on_status=(),
+            retry_on_timeout=True,  # with no retry: only so that the next request goes to another address
+            http_compress=True,
+            serializer=_opensearch_json(),
+            **settings,
         )
 
     def send(self, method: str, path: str, params: Mapping[str, str], body: Json, timeout: float) -> Json:
@@ -174,9 +180,9 @@ def probe(connection: Connection, path: str, params: Mapping[str, str]) -> tuple
 
     if connection.flavour or connection.cloud_id:
         return connection.flavour or "elasticsearch", ""
-    nodes = [_node_config(connection, url) for url in connection.urls]
+    nodes = [_node_config(connection, url) for url in connection.addresses]
     headers = {"accept": "application/json"} | ({"authorization": connection.authorization} if connection.authorization else {})
-    transport = elastic_transport.Transport(nodes, node_class=_proxy_node(connection), max_retries=len(nodes) - 1)
+    transport = elastic_transport.Transport(nodes, node_class=_proxy_node(connection), max_retries=len(nodes) - 1, retry_on_timeout=True)
     try:
         target = f"{path}?{urlencode(params)}"
         meta, body = transport.perform_request("GET", target, headers=headers, request_timeout=connection.timeout_seconds)
@@ -239,8 +245,7 @@ def _node_config(connection: Connection, url: str) -> Any:
     if parts.scheme == "https":
         trust = {"verify_certs": connection.verify, "ssl_show_warn": False, "ca_certs": connection.ca_file, "ssl_assert_fingerprint": connection.fingerprint}
         trust = {key: value for key, value in trust.items() if value is not None}
-    port = parts.port or (443 if parts.scheme == "https" else 80)
-    return elastic_transport.NodeConfig(parts.scheme, parts.hostname or "", port, path_prefix=parts.path.rstrip("/"), **trust)
+    return elastic_transport.NodeConfig(parts.scheme, parts.hostname or "", parts.port or 0, path_prefix=parts.path.rstrip("/"), **trust)
 
 
 def _proxy_node(connection: Connection) -> Any:
@@ -253,7 +258,7 @@ def _proxy_node(connection: Connection) -> Any:
     class ProxyNode(base):  # type: ignore[misc]  # elastic_transport's class is looked up when needed, to keep this import out of start-up
         def __init__(self, config: Any) -> None:
             super().__init__(config)
-            address = f"{config.scheme}://{config.host}:{config.port}"
+            address = f"{config.scheme}://{host_and_port(config.host, config.port)}"
             proxy = connection.proxy_for(address)
             self._manager: Any = None
             if proxy is None:
@@ -264,8 +269,10 @@ def _proxy_node(connection: Connection) -> Any:
                 trust = {name: getattr(direct, name) for name in ("assert_hostname", "ca_certs", "cert_reqs")}
                 trust |= {"ssl_context": direct.conn_kw.get("ssl_context"), "assert_fingerprint": config.ssl_assert_fingerprint}
             parts = urlsplit(proxy)
-            credentials = urllib3.make_headers(proxy_basic_auth=f"{parts.username}:{parts.password or ''}") if parts.username else None
-            self._manager = urllib3.ProxyManager(f"{parts.scheme}://{parts.hostname}:{parts.port or 3128}", proxy_headers=credentials, **trust)
+            user = f"{unquote(parts.username)}:{unquote(parts.password or '')}" if parts.username else None
+            credentials = urllib3.make_headers(proxy_basic_auth=user) if user else None
+            where = f"{parts.scheme}://{host_and_port(parts.hostname or '', parts.port or 3128)}"
+            self._manager = urllib3.ProxyManager(where, proxy_headers=credentials, **trust)
             self.pool = self._manager
             self._path_prefix = address + self.path_prefix  # a proxy wants the whole address
 
