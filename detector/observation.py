@@ -154,18 +154,27 @@ def _counted(batch: Batch, tally: Tally) -> Batch:
 
 
 def _request_of(batch: Batch) -> np.ndarray | None:
-    """Row -> number of its request, counting up; None when every row is a request of its own (the usual case)."""
+    """Row -> number of its request, counting up; None when every row is a request of its own (the usual case).
+
+    Rows that stand next to each other with different choice indices are choices of one request when they share its id, or, where the log holds no id
+    or gives the choices in another order than their own, when they were read from one place.
+    """
     if not batch.knows("choice_index") and "choice_index" not in batch.columns:
         return None
     choices = batch.column("choice_index")
     if not any(choices):
         return None
     ids: Sequence[str | None] = batch.column("request_id")
+    files, lines = batch.column("doc_index"), batch.column("doc_id")
     numbers = np.zeros(batch.size, np.int64)
-    number = 0
+    number, taken = 0, {choices[0]}
     for row in range(1, batch.size):
-        if not (choices[row] and ids[row] is not None and ids[row] == ids[row - 1]):
-            number += 1
+        choice = choices[row]
+        same_place = lines[row] is not None and lines[row] == lines[row - 1] and files[row] == files[row - 1]
+        same = ids[row] == ids[row - 1] and choice not in taken and (same_place or (choice > 0 and ids[row] is not None))
+        if not same:
+            number, taken = number + 1, set()
+        taken.add(choice)
         numbers[row] = number
     return numbers
 

@@ -197,7 +197,7 @@ def _read(args: argparse.Namespace) -> int:
             print(json_line(known_columns(batch.record(row))))
     sys.stdout.flush()
     _report(tally, records)
-    return COULD_NOT if tally.unreadable or tally.could_not else OK
+    return COULD_NOT if tally.unreadable or any(fault.blocking for fault in tally.could_not) else OK
 
 
 def known_columns(record: Record) -> dict[str, Any]:

@@ -33,6 +33,7 @@ _JSON_START = re.compile(r"\s*(?:\{|\]|\[\s*(?:$|[\[{\"\]]))")  # a date in brac
 _NEXT_VALUE = re.compile(r"\}\s*\{")
 _GAP = re.compile(r"\s*")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]')
+_ARRAY = re.compile(r"\s*\[\s*\{")
 
 
 def raw_documents(lines: Iterable[str], name: str) -> Iterator[Document]:
@@ -120,6 +121,9 @@ class LineFeed:
         body = decoded(bare)
         if isinstance(body, str) and bare.endswith(","):
             body = decoded(bare[:-1])
+        elif isinstance(body, str) and self._in_array and bare.endswith("]"):  # the array ends on the line of its last element
+            body = decoded(bare[:-1])
+            self._in_array = isinstance(body, str)
         if not isinstance(body, str):
             yield self._document(number, body)
             return
@@ -142,8 +146,12 @@ class LineFeed:
 
     def _json(self, number: int, line: str) -> Iterator[Document]:
         self._hold(number, line)
-        if not self._balance(line) or self._size > _OPEN_LIMIT:
+        if not self._balance(line):
             yield from self._flush()
+        elif self._size > _OPEN_LIMIT:
+            is_array = _ARRAY.match(self._held[0][1]) is not None and self._stack[:1] == ["["]
+            yield from self._flush()
+            self._in_array = self._in_array or is_array
         elif not self._stack:
             text = "\n".join(held for _, held in self._held).strip()
             body = decoded(text.removesuffix(","))
@@ -179,7 +187,7 @@ class LineFeed:
         self._size += len(line)
 
     def _flush(self) -> Iterator[Document]:
-        held, mode = self._held, self._mode
+        held, mode, goes_on = self._held, self._mode, self._size > _OPEN_LIMIT
         self._reset()
         if not held:
             return
@@ -189,9 +197,39 @@ class LineFeed:
         elif mode == "event":
             body = cloud_event([line for _, line in held])
             yield self._document(held[0][0], body if body is not None else "\n".join(line for _, line in held))
+        elif mode == "json" and _ARRAY.match(held[0][1]):
+            yield from self._elements(held, goes_on=goes_on)
         else:
             for number, line in held:
                 yield self._document(number, line)
+
+    def _elements(self, held: list[tuple[int, str]], *, goes_on: bool) -> Iterator[Document]:
+        """The elements of an array that is broken or cut off: one wrong comma, or the end of a full disk, must not cost the others."""
+        text = "\n".join(line for _, line in held)
+        depth, start, end, row, counted = 0, -1, 0, 0, 0
+        for match in _STRUCTURE.finditer(text):
+            mark = match[0]
+            if mark == '"':  # a text that is still open
+                break
+            if mark in "{[":
+                depth += 1
+                start = match.start() if depth == 2 else start
+            elif mark in "}]":
+                depth -= 1
+                end = match.end()
+                if depth == 1:
+                    row, counted = row + text.count("\n", counted, start), start
+                    yield self._document(held[row][0], decoded(text[start:end]))
+                if depth < 1:
+                    break
+            else:
+                continue
+        if depth > 1 or text[end:].strip(" \n,]"):
+            start = start if depth > 1 else end
+            row += text.count("\n", counted, start)
+            yield self._document(held[row][0], text[start:])
+        elif depth == 1 and not goes_on:  # cut off between two elements
+            yield self._document(held[-1][0], "[{")
 
     def _reset(self) -> None:
         self._held, self._size, self._mode, self._stack, self._stream_id = [], 0, "", [], None
