@@ -40,6 +40,10 @@ def parser() -> argparse.ArgumentParser:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors that `detector` knows are printed on stderr without a traceback."""
     args = parser().parse_args(argv)
+    if sys.stdout is None:
+        if sys.stderr is not None:
+            print("detector: standard output is closed: nothing could be told", file=sys.stderr)
+        return CANNOT
     _prepare_output(for_programs=getattr(args, "format", "text") in ("json", "jsonl"))
     try:
         code: int = args.run(args)

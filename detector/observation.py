@@ -16,7 +16,7 @@ import numpy as np
 from detector.batch import Batch
 from detector.evidence import Evidence, Example
 from detector.ledger import SUBTYPE_MARK, Labels, Ledger
-from detector.record import SERIES_LABELS
+from detector.record import EARLIEST, LATEST, SERIES_LABELS
 from detector.signals.base import Flag, Signal, SignalOptions
 from detector.signals.request_failure import failed_rows
 from detector.sources.base import Source, Tally
@@ -78,7 +78,7 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
     request_of = _request_of(batch)  # row -> request number; None: every row is a request of its own
     first_rows = None if request_of is None else np.flatnonzero(np.diff(request_of, prepend=-1))
     stamps = np.array(batch.column("timestamp"), dtype=np.float64)
-    timed = np.isfinite(stamps)
+    timed = (stamps >= EARLIEST) & (stamps < LATEST)  # false for NaN
     minutes = np.where(timed, np.floor_divide(np.where(timed, stamps, 0.0), 60), UNTIMED).astype(np.int64)
     labels: list[Labels] = list(zip(*(_texts(batch, name) for name in SERIES_LABELS), strict=True))
     ledger = seen.ledger

@@ -19,7 +19,7 @@ from detector.formats import reader
 from detector.formats.base import Document, Format, Rejected, formats
 from detector.formats.detect import format_named
 from detector.formats.values import assume_zone
-from detector.record import Record
+from detector.record import EARLIEST, LATEST, Record
 from detector.sources.base import Tally
 from detector.sources.joining_views import JoinedViews, views
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 1024
 FAST_FORMAT = "envelope"
-DUPLICATE = "answers that were read twice (same id, time, length and outcome), counted once"
+DUPLICATE = "answers read twice (same id, time, length and outcome), counted once"
 JOINED = "answers that several logs hold (engine, gateway, tracer), joined by request id and counted once"
 ATTEMPTS = "failed attempts that the gateway retried, counted with the attempt that followed"
 SEVERAL = "kinds of logs (engine, gateway, tracer) were read and no request is known to be in two: answers may be counted in each; name one with --format-of"
-UNTIMED = "answers without a usable time (missing, or without a zone)"
+UNTIMED = "answers without a usable time (missing, impossible, or without a zone: source.timezone names one)"
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def batched(records: Iterable[Record], tally: Tally, rows: int = BATCH_ROWS) -> 
 def counted(batch: Batch, tally: Tally) -> Batch:
     """The batch, after answers without a usable time were noted."""
     stamps: Any = batch.column("timestamp")
-    missing = sum(stamp is None for stamp in stamps)
+    missing = sum(stamp is None or not EARLIEST <= stamp < LATEST for stamp in stamps)
     if missing:
         tally.notes[UNTIMED] += missing
     return batch

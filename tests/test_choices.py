@@ -19,9 +19,7 @@ LEAK = "I should think about it. </think>\n\nThe answer is four."
 
 
 def document(number: int, indices: tuple[int | None, ...], ids: str) -> dict[str, Any]:
-    choices = [
-        {**({} if index is None else {"index": index}), "message": {"role": "assistant", "content": LEAK}, "finish_reason": "stop"} for index in indices
-    ]
+    choices = [{**({} if index is None else {"index": index}), "message": {"role": "assistant", "content": LEAK}, "finish_reason": "stop"} for index in indices]
     found: dict[str, Any] = {
         "timestamp": f"2026-11-29T03:{number:02}:00Z",
         "status": 200,

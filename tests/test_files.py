@@ -369,9 +369,7 @@ def test_a_folder_that_is_closed_to_us_is_told(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "scandir", closed)
     records, tally = read(tmp_path)
     assert ids(records) == ["r1"]
-    assert [(fault.what, fault.why, fault.blocking) for fault in tally.could_not] == [
-        (str(tmp_path / "closed"), "it can't be opened: Permission denied", True)
-    ]
+    assert [(fault.what, fault.why, fault.blocking) for fault in tally.could_not] == [(str(tmp_path / "closed"), "it can't be opened: Permission denied", True)]
     with pytest.raises(SourceError, match="closed: it can't be opened: Permission denied"):
         read(tmp_path / "closed")
 

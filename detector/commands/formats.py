@@ -109,6 +109,8 @@ def _detect(args: argparse.Namespace) -> int:
         if len(found) >= args.documents:
             print(f"{plain(path, LINE)}: stopped after {several(args.documents, 'document')}", file=sys.stderr)
         known = known and bool(found) and all(name is not None for _, name, _ in found)
+        if found and all(name is None for _, name, _ in found):
+            print(f"{plain(path, LINE)}: if it holds answers, `detector init PATH` drafts a mapping of its fields for detector.yml", file=sys.stderr)
     return OK if known else COULD_NOT
 
 

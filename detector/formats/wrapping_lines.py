@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from detector.formats.base import Document
 from detector.formats.values import decoded
+from detector.formats.wrapping_arrays import STRUCTURE, elements, is_array
 from detector.formats.wrapping_cloudevents import BLOCK_START, cloud_event
 
 _OPEN_LIMIT = 64 << 20  # characters of one pretty-printed document; more is no log document
@@ -32,8 +33,6 @@ _BLOCK_MARKS = " \t]\u2601cde:"  # what event blocks, recorded streams and inden
 _JSON_START = re.compile(r"\s*(?:\{|\]|\[\s*(?:$|[\[{\"\]]))")  # a date in brackets is none
 _NEXT_VALUE = re.compile(r"\}\s*\{")
 _GAP = re.compile(r"\s*")
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]')
-_ARRAY = re.compile(r"\s*\[\s*\{")
 
 
 def raw_documents(lines: Iterable[str], name: str) -> Iterator[Document]:
@@ -149,9 +148,9 @@ class LineFeed:
         if not self._balance(line):
             yield from self._flush()
         elif self._size > _OPEN_LIMIT:
-            is_array = _ARRAY.match(self._held[0][1]) is not None and self._stack[:1] == ["["]
+            goes_on = is_array(self._held[0][1]) and self._stack[:1] == ["["]
             yield from self._flush()
-            self._in_array = self._in_array or is_array
+            self._in_array = self._in_array or goes_on
         elif not self._stack:
             text = "\n".join(held for _, held in self._held).strip()
             body = decoded(text.removesuffix(","))
@@ -163,7 +162,7 @@ class LineFeed:
 
     def _balance(self, line: str) -> bool:
         """Follow the brackets of one line; False where it can't be part of a JSON document (a text that is still open at its end)."""
-        for match in _STRUCTURE.finditer(line):
+        for match in STRUCTURE.finditer(line):
             mark = match[0]
             if mark in "{[":
                 self._stack.append(mark)
@@ -197,39 +196,12 @@ class LineFeed:
         elif mode == "event":
             body = cloud_event([line for _, line in held])
             yield self._document(held[0][0], body if body is not None else "\n".join(line for _, line in held))
-        elif mode == "json" and _ARRAY.match(held[0][1]):
-            yield from self._elements(held, goes_on=goes_on)
+        elif mode == "json" and is_array(held[0][1]):
+            for number, body in elements(held, goes_on=goes_on):
+                yield self._document(number, body)
         else:
             for number, line in held:
                 yield self._document(number, line)
-
-    def _elements(self, held: list[tuple[int, str]], *, goes_on: bool) -> Iterator[Document]:
-        """The elements of an array that is broken or cut off: one wrong comma, or the end of a full disk, must not cost the others."""
-        text = "\n".join(line for _, line in held)
-        depth, start, end, row, counted = 0, -1, 0, 0, 0
-        for match in _STRUCTURE.finditer(text):
-            mark = match[0]
-            if mark == '"':  # a text that is still open
-                break
-            if mark in "{[":
-                depth += 1
-                start = match.start() if depth == 2 else start
-            elif mark in "}]":
-                depth -= 1
-                end = match.end()
-                if depth == 1:
-                    row, counted = row + text.count("\n", counted, start), start
-                    yield self._document(held[row][0], decoded(text[start:end]))
-                if depth < 1:
-                    break
-            else:
-                continue
-        if depth > 1 or text[end:].strip(" \n,]"):
-            start = start if depth > 1 else end
-            row += text.count("\n", counted, start)
-            yield self._document(held[row][0], text[start:])
-        elif depth == 1 and not goes_on:  # cut off between two elements
-            yield self._document(held[-1][0], "[{")
 
     def _reset(self) -> None:
         self._held, self._size, self._mode, self._stack, self._stream_id = [], 0, "", [], None
@@ -271,7 +243,7 @@ class LineFeed:
 def is_unclosed(text: str) -> bool:
     """JSON that stops before its end: a bracket or a text in it is still open."""
     depth = 0
-    for match in _STRUCTURE.finditer(text):
+    for match in STRUCTURE.finditer(text):
         mark = match[0]
         if mark in ("{", "["):
             depth += 1
