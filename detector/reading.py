@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from detector.settings.source import ColumnMapping
 
 BATCH_ROWS = 1024
+BATCH_TEXT = 16 << 20  # characters of text in a batch, where answers are that long: its memory must not grow with its rows
 FAST_FORMAT = "envelope"
 DUPLICATE = "answers read twice (same id, time, length and outcome), counted once"
 JOINED = "answers that several logs hold (engine, gateway, tracer), joined by request id and counted once"
@@ -194,13 +195,15 @@ def broken_json(text: str) -> str:
 
 
 def batched(records: Iterable[Record], tally: Tally, rows: int = BATCH_ROWS) -> Iterator[Batch]:
-    """Records in batches of about `rows`; choices of one request stay together."""
+    """Records in batches of about `rows`, or of fewer long ones; choices of one request stay together."""
     held: list[Record] = []
+    size = 0
     for record in records:
-        if len(held) >= rows and not record.choice_index:
+        if (len(held) >= rows or size >= BATCH_TEXT) and not record.choice_index:
             yield counted(Batch.from_records(held), tally)
-            held = []
+            held, size = [], 0
         held.append(record)
+        size += len(record.content or "") + len(record.reasoning or "")
     if held:
         yield counted(Batch.from_records(held), tally)
 

@@ -21,13 +21,14 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from detector import reading
 from detector.errors import SourceError
 from detector.formats import wrapping_lines
 from detector.reading import DUPLICATE, UNTIMED, ReadingOptions
 from detector.record import Record
 from detector.settings.source import ColumnMapping
 from detector.sources import lines as line_reader
-from detector.sources import partition
+from detector.sources import partition, unit
 from detector.sources.base import Tally
 from detector.sources.files import Files
 from detector.sources.lines import TOO_LONG, Fault, line_blocks, raw_lines
@@ -419,3 +420,17 @@ def test_what_stands_before_the_damage_of_a_gzip_archive_is_read(tmp_path: Path)
     records, tally = read(path)
     assert 100 < len(records) < 200
     assert [fault.why for fault in tally.could_not] == ["the gzip archive is damaged; what stands before the damage was read"]
+
+
+@pytest.mark.parametrize("first", ["", "["])
+def test_long_answers_are_not_held_together(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are cut by what they hold, too, on the fast path, the general one, and where lines are of both."""
+    monkeypatch.setattr(unit, "HELD_BYTES", 100_000)
+    monkeypatch.setattr(reading, "BATCH_TEXT", 100_000)
+    documents = [answer(number, salt=1, response={"choices": [{"message": {"content": "word " * 8000}, "finish_reason": "stop"}]}) for number in range(30)]
+    documents[1::2] = [{**document, "id": "x", "response": json.dumps(document["response"])} for document in documents[1::2]]
+    path = tmp_path / "log"
+    path.write_bytes(json.dumps(documents).encode() if first else ndjson(*documents))
+    sizes = [batch.size for batch in Files([str(path)], ReadingOptions()).batches(Tally())]
+    assert sum(sizes) == 30
+    assert max(sizes) <= 10
