@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code; errors that `detector` knows are printed on stderr without a traceback."""
     args = parser().parse_args(argv)
     if sys.stdout is None:  # the caller closed it
-        _say("detector: stdout is closed; nothing was looked at")
+        _say("detector: standard output is closed: nothing could be told")
         return CANNOT
     _prepare_output(for_programs=getattr(args, "format", "text") in ("json", "jsonl"))
     try:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from detector.config import Settings
 from detector.errors import SourceError
-from detector.pipeline import Span, check
+from detector.pipeline import check
+from detector.placing import Span
 from detector.report import Report, blind_report
 from detector.rules import Rule
 from detector.scheduled import Audience, Run, run_once

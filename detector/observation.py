@@ -16,7 +16,7 @@ import numpy as np
 from detector.batch import Batch
 from detector.evidence import Evidence, Example
 from detector.ledger import SUBTYPE_MARK, Labels, Ledger
-from detector.record import SERIES_LABELS
+from detector.record import EARLIEST, LATEST, SERIES_LABELS
 from detector.signals.base import Flag, Signal, SignalOptions
 from detector.signals.request_failure import failed_rows
 from detector.sources.base import Source, Tally
@@ -78,7 +78,7 @@ def observe_batch(batch: Batch, signals: Mapping[str, Signal], options: SignalOp
     request_of = _request_of(batch)  # row -> request number; None: every row is a request of its own
     first_rows = None if request_of is None else np.flatnonzero(np.diff(request_of, prepend=-1))
     stamps = np.array(batch.column("timestamp"), dtype=np.float64)
-    timed = np.isfinite(stamps)
+    timed = (stamps >= EARLIEST) & (stamps < LATEST)  # false for NaN
     minutes = np.where(timed, np.floor_divide(np.where(timed, stamps, 0.0), 60), UNTIMED).astype(np.int64)
     labels: list[Labels] = list(zip(*(_texts(batch, name) for name in SERIES_LABELS), strict=True))
     ledger = seen.ledger
@@ -154,18 +154,27 @@ def _counted(batch: Batch, tally: Tally) -> Batch:
 
 
 def _request_of(batch: Batch) -> np.ndarray | None:
-    """Row -> number of its request, counting up; None when every row is a request of its own (the usual case)."""
+    """Row -> number of its request, counting up; None when every row is a request of its own (the usual case).
+
+    Rows that stand next to each other with different choice indices are choices of one request when they share its id, or, where the log holds no id
+    or gives the choices in another order than their own, when they were read from one place.
+    """
     if not batch.knows("choice_index") and "choice_index" not in batch.columns:
         return None
     choices = batch.column("choice_index")
     if not any(choices):
         return None
     ids: Sequence[str | None] = batch.column("request_id")
+    files, lines = batch.column("doc_index"), batch.column("doc_id")
     numbers = np.zeros(batch.size, np.int64)
-    number = 0
+    number, taken = 0, {choices[0]}
     for row in range(1, batch.size):
-        if not (choices[row] and ids[row] is not None and ids[row] == ids[row - 1]):
-            number += 1
+        choice = choices[row]
+        same_place = lines[row] is not None and lines[row] == lines[row - 1] and files[row] == files[row - 1]
+        same = ids[row] == ids[row - 1] and choice not in taken and (same_place or (choice > 0 and ids[row] is not None))
+        if not same:
+            number, taken = number + 1, set()
+        taken.add(choice)
         numbers[row] = number
     return numbers
 

@@ -19,7 +19,7 @@ from detector.formats import reader
 from detector.formats.base import Document, Format, Rejected, formats
 from detector.formats.detect import format_named
 from detector.formats.values import assume_zone
-from detector.record import Record
+from detector.record import EARLIEST, LATEST, Record
 from detector.sources.base import Tally
 from detector.sources.joining_views import JoinedViews, views
 
@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     from detector.settings.source import ColumnMapping
 
 BATCH_ROWS = 1024
+BATCH_TEXT = 16 << 20  # characters of text in a batch, where answers are that long: its memory must not grow with its rows
 FAST_FORMAT = "envelope"
-DUPLICATE = "answers that were read twice (same id, time, length and outcome), counted once"
+DUPLICATE = "answers read twice (same id, time, length and outcome), counted once"
 JOINED = "answers that several logs hold (engine, gateway, tracer), joined by request id and counted once"
 ATTEMPTS = "failed attempts that the gateway retried, counted with the attempt that followed"
 SEVERAL = "kinds of logs (engine, gateway, tracer) were read and no request is known to be in two: answers may be counted in each; name one with --format-of"
-UNTIMED = "answers without a usable time (missing, or without a zone)"
+UNTIMED = "answers without a usable time (missing, impossible, or without a zone: source.timezone names one)"
 
 
 @dataclass(frozen=True)
@@ -194,13 +195,15 @@ def broken_json(text: str) -> str:
 
 
 def batched(records: Iterable[Record], tally: Tally, rows: int = BATCH_ROWS) -> Iterator[Batch]:
-    """Records in batches of about `rows`; choices of one request stay together."""
+    """Records in batches of about `rows`, or of fewer long ones; choices of one request stay together."""
     held: list[Record] = []
+    size = 0
     for record in records:
-        if len(held) >= rows and not record.choice_index:
+        if (len(held) >= rows or size >= BATCH_TEXT) and not record.choice_index:
             yield counted(Batch.from_records(held), tally)
-            held = []
+            held, size = [], 0
         held.append(record)
+        size += len(record.content or "") + len(record.reasoning or "")
     if held:
         yield counted(Batch.from_records(held), tally)
 
@@ -208,7 +211,7 @@ def batched(records: Iterable[Record], tally: Tally, rows: int = BATCH_ROWS) -> 
 def counted(batch: Batch, tally: Tally) -> Batch:
     """The batch, after answers without a usable time were noted."""
     stamps: Any = batch.column("timestamp")
-    missing = sum(stamp is None for stamp in stamps)
+    missing = sum(stamp is None or not EARLIEST <= stamp < LATEST for stamp in stamps)
     if missing:
         tally.notes[UNTIMED] += missing
     return batch

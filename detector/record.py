@@ -16,6 +16,8 @@ TextState = Literal["present", "empty", "not_captured", "truncated"]
 
 FINISH_REASONS: tuple[str, ...] = get_args(FinishReason)
 TEXT_STATES: tuple[str, ...] = get_args(TextState)
+# Seconds since 1970 between which a time is one: "no time" of Go is the year 1, of Unix 1970, of FAT 1980; the end is that of epochs in `formats.values`.
+EARLIEST, LATEST = 946_684_800.0, 1e11
 
 
 def _column(unit: str, meaning: str, default: Any = None) -> Any:

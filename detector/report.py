@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 from detector.errors import SourceError
 from detector.findings import Finding
+from detector.formats.reader import OTHER_DOCUMENT
 from detector.observation import Observation
+from detector.render.inert import plain
 from detector.render.numbers import several
 from detector.rules import Rule
 from detector.signals.base import signals
@@ -15,6 +17,8 @@ from detector.sources.base import ONLY_LOGS, CouldNot, Tally
 from detector.window import Window
 
 LISTED_SHARE, BLOCKING_SHARE = 0.01, 0.2  # of all requests: from here on a part that can't show a signal is listed, and counts as not looked at
+WHAT_IS_IT = "`detector formats detect PATH` tells what a file is, `detector init PATH` drafts a mapping for a layout of your own"
+DRAFT = "where they hold answers, map their fields in detector.yml (source.mapping; `detector init PATH` drafts it)"
 QUIET, FIRING, BLIND = 0, 1, 2  # exit codes; 3 (a message could not be delivered) belongs to notify
 
 
@@ -34,6 +38,19 @@ class Report:
         if self.findings:
             return FIRING
         return BLIND if any(entry.blocking for entry in self.could_not) else QUIET
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """The notes, and those that the reading counted."""
+        counted = sorted(self.tally.notes.items())
+        return (*self.notes, *(f"{count:,} {'answer ' + note[8:] if count == 1 and note.startswith('answers ') else note}" for note, count in counted))
+
+    @property
+    def ignored(self) -> str | None:
+        """`3 lines are no answer: 2 health checks, …`; None when every line is one."""
+        kinds = ", ".join(f"{count:,} {plain(reason)}" for reason, count in sorted(self.tally.ignored.items()))
+        total = sum(self.tally.ignored.values())
+        return f"{total:,} {'line is' if total == 1 else 'lines are'} no answer: {kinds}" if total else None
 
 
 def blind_report(window: Window | None, error: SourceError) -> Report:
@@ -69,7 +86,7 @@ def could_not_look(seen: Observation, rules: Sequence[Rule], *, why_empty_is_tol
         empty = "nothing in it could be read" if any(entry.blocking for entry in entries) else "the log is empty"
         documents = "1 document was" if tally.documents == 1 else f"{tally.documents:,} documents were"
         read = f"{documents} read, none is an answer" if tally.documents else empty
-        entries.append(CouldNot("the log", read, "point --source at a request log; `detector formats detect PATH` tells what a file is"))
+        entries.append(CouldNot("the log", read, f"point --source at a request log; {WHAT_IS_IT}"))
     slight = sum(tally.unreadable.values()) < LISTED_SHARE * tally.documents
     for reason, count in sorted(tally.unreadable.items()):
         places = ", ".join(tally.places.get(reason, []))
@@ -77,7 +94,7 @@ def could_not_look(seen: Observation, rules: Sequence[Rule], *, why_empty_is_tol
             CouldNot(
                 several(count, "unreadable line"),
                 f"{reason} ({places})",
-                f"mend or remove them; where they are of no log, {ONLY_LOGS}; the rest was read",
+                f"{DRAFT if reason == OTHER_DOCUMENT else 'mend or remove them'}; where they are of no log, {ONLY_LOGS}; the rest was read",
                 slight=slight,
             )
         )

@@ -44,9 +44,9 @@ def instant(text: str) -> float:
     """Seconds since 1970 UTC of an ISO 8601 time; a time without a zone is UTC. Raises ConfigError."""
     try:
         parsed = datetime.fromisoformat(text.strip())
-    except ValueError:
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):  # the latter: a time whose year in UTC no calendar has
         raise ConfigError(f"'{text}' is not a time: write ISO 8601, such as 2026-11-29T13:30:00Z") from None
-    return (parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)).timestamp()
 
 
 def iso(at: float) -> str:

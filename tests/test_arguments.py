@@ -20,6 +20,8 @@ from detector.cli import main
         ("rules list --ruels x", "detector rules list", "did you mean --rules?"),
         ("run --onec", "detector run", "did you mean --once?"),
         ("check x.jsonl --all", "detector check", "a log is named with --source: --source x.jsonl"),
+        ("check --all --source a.jsonl b.jsonl", "detector check", "one log only: several files are named by a folder or by a glob in quotes ('logs/*.jsonl')"),
+        ("check --source a --source b", "detector check", "one log only: several files are named by a folder or by a glob in quotes ('logs/*.jsonl')"),
         ("doctor logs/", "detector doctor", "a log is named with --source: --source logs/"),
         ("scan --source x", "detector scan", "a log is named without an option here"),
         ("formats detect --source=x y", "detector formats detect", "a log is named without an option here"),

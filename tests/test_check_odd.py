@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -98,6 +99,9 @@ def test_records_from_the_future_do_not_move_the_window(tmp_path: Path, capsys: 
     ("args", "word"),
     [
         (["--since", "soon"], "duration"),
+        (["--since", ""], "duration"),
+        (["--from", "0001-01-01T00:00+14:00", "--to", "2026-11-20"], "not a time"),
+        (["--from", "2026-11-20", "--to", "9999-12-31T23:59-14:00"], "not a time"),
         (["--since", "1h", "--all"], "exclude each other"),
         (["--from", "2026-11-20T00:00:00Z"], "both"),
         (["--from", "2026-11-21", "--to", "2026-11-20"], "before"),
@@ -120,3 +124,62 @@ def test_a_message_and_json_do_not_share_standard_output(log: Path, tmp_path: Pa
     out, err = capsys.readouterr()
     assert "  fired  " in out
     assert err == "detector: store: sqlite:// keeps nothing: every run tells anew of what still fires\n"
+
+
+@pytest.mark.parametrize(
+    "time", ["0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "1970-01-01T00:00:00Z", "1980-01-01T00:00:00Z", "9999-12-31T23:59:59-12:00", 1e-9]
+)
+def test_no_time_of_some_producer_is_no_time(time: str | float, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One such record must not stretch the window of the whole log."""
+    rows = days(1, 60)
+    rows[7]["timestamp"] = time
+    rows[7]["response"].pop("created", None)
+    _, report = checked(capsys, "--all", "--source", str(write(tmp_path / "log.jsonl", rows)))
+    assert report["window"]["from"].startswith("2026-11-20")
+    assert "requests that bear no time: 1; they are counted in the last minute" in report["notes"]
+    assert any(note.startswith("1 answer without a usable time") for note in report["notes"])
+
+
+@pytest.mark.parametrize("stray", [START.replace(year=2003), START.replace(year=2025, month=1)])
+def test_a_stray_record_years_away_does_not_stretch_the_window(stray: datetime, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [*days(1, 60), envelope(99_999, stray)]
+    code, report = checked(capsys, "--all", "--source", str(write(tmp_path / "log.jsonl", rows)))
+    assert report["window"]["from"].startswith("2026-11-20")
+    assert [entry["what"] for entry in report["could_not"] if "pause" in entry["what"]] == ["1 request beyond a long pause"]
+    assert code == 2
+
+
+def test_a_log_of_the_future_is_judged_and_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [envelope(number, START.replace(year=2099) + timedelta(minutes=number)) for number in range(100)]
+    _, report = checked(capsys, "--since", "1h", "--source", str(write(tmp_path / "log.jsonl", rows)))
+    assert report["window"]["to"].startswith("2099")
+    assert any("ahead of this machine's clock" in note for note in report["notes"])
+
+
+def test_a_layout_that_no_format_knows_is_pointed_to_the_mapping(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "log.jsonl", [{"when": 1_764_000_000 + number, "said": "Hello."} for number in range(30)])
+    code, report = checked(capsys, "--all", "--source", str(path))
+    assert code == 2
+    assert all("detector init" in entry["remedy"] for entry in report["could_not"])
+    assert any("source.mapping" in entry["remedy"] for entry in report["could_not"])
+    assert main(["formats", "detect", str(path)]) == 2
+    assert "detector init" in capsys.readouterr().err
+
+
+def test_markdown_tells_what_the_text_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What was read twice, what is no answer, why it was flagged; links of the rules can be clicked."""
+    path = leaking(tmp_path / "log.jsonl")
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join([*lines, lines[-1], '{"level": "info", "msg": "started"}']) + "\n")
+    assert main(["check", "--all", "--source", str(path), "--format", "markdown"]) == 1
+    out = capsys.readouterr().out
+    assert "- 1 answer read twice" in out
+    assert "- 1 line is no answer: 1 application log message, no answer" in out
+    assert "- upstream: <https://github.com/" in out
+    assert "- because: &lt;/think&gt; at character" in out
+
+
+def test_closed_standard_output_is_told(log: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    assert main(["check", "--all", "--source", str(log)]) == 2
+    assert "standard output is closed" in capsys.readouterr().err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import json
@@ -20,12 +21,14 @@ import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from detector import reading
 from detector.errors import SourceError
+from detector.formats import wrapping_lines
 from detector.reading import DUPLICATE, UNTIMED, ReadingOptions
 from detector.record import Record
 from detector.settings.source import ColumnMapping
 from detector.sources import lines as line_reader
-from detector.sources import partition
+from detector.sources import partition, unit
 from detector.sources.base import Tally
 from detector.sources.files import Files
 from detector.sources.lines import TOO_LONG, Fault, line_blocks, raw_lines
@@ -335,3 +338,99 @@ def test_whole_json_of_nobody_is_not_called_broken(tmp_path: Path) -> None:
     path.write_bytes(ndjson({"log": '{"tide": "low"}', "stream": "stdout"}, {"log": '{"tide": "hig', "stream": "stdout"}))
     _, tally = read(path)
     assert sorted(tally.unreadable) == ["JSON that is cut off", "document that no format recognises"]
+
+
+def test_a_folder_follows_links_and_tells_what_is_closed_or_leads_nowhere(tmp_path: Path) -> None:
+    logs, elsewhere = tmp_path / "logs", tmp_path / "elsewhere"
+    (logs / "deep").mkdir(parents=True)
+    elsewhere.mkdir()
+    (logs / "a.log").write_bytes(ndjson(answer(1)))
+    (elsewhere / "b.log").write_bytes(ndjson(answer(2)))
+    (logs / "linked").symlink_to(elsewhere)
+    (logs / "deep" / "up").symlink_to(logs)
+    (logs / "deep" / "top").symlink_to(tmp_path)
+    (logs / "gone.log").symlink_to(tmp_path / "nothing")
+    (logs / "self.log").symlink_to("self.log")
+    records, tally = read(logs)
+    assert ids(records) == ["r1", "r2"]
+    told = {Path(fault.what).name: (fault.why, fault.blocking) for fault in tally.could_not}
+    assert told == {"gone.log": ("it is a link that leads nowhere", False), "self.log": ("it is a link to itself", False)}
+
+
+def test_a_folder_that_is_closed_to_us_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "a.log").write_bytes(ndjson(answer(1)))
+    scandir = os.scandir
+
+    def closed(path: str) -> Any:  # the tests may run as root, for whom nothing is closed
+        if str(path).endswith("closed"):
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", closed)
+    records, tally = read(tmp_path)
+    assert ids(records) == ["r1"]
+    assert [(fault.what, fault.why, fault.blocking) for fault in tally.could_not] == [(str(tmp_path / "closed"), "it can't be opened: Permission denied", True)]
+    with pytest.raises(SourceError, match="closed: it can't be opened: Permission denied"):
+        read(tmp_path / "closed")
+
+
+@pytest.mark.parametrize("path", ["", " "])
+def test_an_empty_path_is_not_the_current_folder(path: str) -> None:
+    with pytest.raises(SourceError, match="is empty"):
+        read(path)
+
+
+FIVE = [answer(number) for number in range(1, 6)]
+
+
+@pytest.mark.parametrize("between", [",", ",\n", ",\n  ", " ,\n\n"])
+@pytest.mark.parametrize(
+    ("change", "whole", "reason"),
+    [
+        (lambda text: text[:-20], ["r1", "r2", "r3", "r4"], "JSON that is cut off"),
+        (lambda text: text.rstrip("]"), ["r1", "r2", "r3", "r4", "r5"], "JSON that is cut off"),
+        (lambda text: text[:-1] + ",]", ["r1", "r2", "r3", "r4", "r5"], None),
+        (lambda text: text.replace("200", "tru", 2).replace("tru", "200", 1), ["r1", "r3", "r4", "r5"], "broken JSON"),
+    ],
+)
+def test_elements_of_a_broken_array_are_read(between: str, change: Any, whole: list[str], reason: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "log.json"
+    path.write_text(change("[" + between.join(map(json.dumps, FIVE)) + "]"))
+    records, tally = read(path)
+    assert ids(records) == whole
+    assert dict(tally.unreadable) == ({reason: 1} if reason else {})
+
+
+def test_an_array_that_is_larger_than_one_document_may_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wrapping_lines, "_OPEN_LIMIT", 1000)
+    path = tmp_path / "log.json"
+    path.write_text("[" + ",\n".join(map(json.dumps, FIVE)) + "]")
+    records, tally = read(path)
+    assert ids(records) == ["r1", "r2", "r3", "r4", "r5"]
+    assert not tally.unreadable
+
+
+def test_what_stands_before_the_damage_of_a_gzip_archive_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.gz"
+    packed = bytearray(gzip.compress(ndjson(*(answer(number, salt=os.urandom(30).hex()) for number in range(300)))))
+    middle = len(packed) // 2
+    packed[middle : middle + 200] = b"\xff" * 200
+    path.write_bytes(packed)
+    records, tally = read(path)
+    assert 100 < len(records) < 200
+    assert [fault.why for fault in tally.could_not] == ["the gzip archive is damaged; what stands before the damage was read"]
+
+
+@pytest.mark.parametrize("first", ["", "["])
+def test_long_answers_are_not_held_together(first: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches are cut by what they hold, too, on the fast path, the general one, and where lines are of both."""
+    monkeypatch.setattr(unit, "HELD_BYTES", 100_000)
+    monkeypatch.setattr(reading, "BATCH_TEXT", 100_000)
+    documents = [answer(number, salt=1, response={"choices": [{"message": {"content": "word " * 8000}, "finish_reason": "stop"}]}) for number in range(30)]
+    documents[1::2] = [{**document, "id": "x", "response": json.dumps(document["response"])} for document in documents[1::2]]
+    path = tmp_path / "log"
+    path.write_bytes(json.dumps(documents).encode() if first else ndjson(*documents))
+    sizes = [batch.size for batch in Files([str(path)], ReadingOptions()).batches(Tally())]
+    assert sum(sizes) == 30
+    assert max(sizes) <= 10

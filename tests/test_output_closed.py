@@ -19,7 +19,7 @@ def ended(redirection: str, *args: str) -> subprocess.CompletedProcess[str]:
 
 def test_a_closed_stdout_is_no_fault_of_ours() -> None:
     done = ended(">&-", "rules", "list")
-    assert (done.returncode, done.stderr) == (2, "detector: stdout is closed; nothing was looked at\n")
+    assert (done.returncode, done.stderr) == (2, "detector: standard output is closed: nothing could be told\n")
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import sys
@@ -110,3 +111,12 @@ def test_labelled_answers(name: str, capsys: pytest.CaptureFixture[str]) -> None
     assert list(got) == [case["id"] for case in cases]
     wrong = [(case["id"], sorted(got[case["id"]])) for case in cases if not set(case["expect"]) <= got[case["id"]] <= {*case["expect"], *case["may"]}]
     assert wrong == []
+
+
+@pytest.mark.parametrize("data", [b"\n\n", gzip.compress(b"")])
+def test_a_log_without_answers_is_not_in_order(data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(data)
+    code, answers, err = scan(capsys, str(path))
+    assert (code, answers) == (2, [])
+    assert "the log is empty" in err

@@ -28,7 +28,7 @@ _NAMES_SHOWN = 5
 
 def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
     """Lines about the cluster; none when the log is not in one."""
-    from detector.pipeline import Span
+    from detector.placing import Span
     from detector.sources.choice import open_source
     from detector.sources.elasticsearch import ClusterSource
     from detector.sources.es_cluster import ClusterError

@@ -18,7 +18,7 @@ ENOUGH = 2000  # records; the first ones tell which columns a log fills
 
 def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
     """Lines about the files; none when the log is in a cluster."""
-    from detector.pipeline import Span
+    from detector.placing import Span
     from detector.sources.base import Tally
     from detector.sources.choice import open_source
     from detector.sources.files import Files

@@ -9,7 +9,7 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from detector.arguments import add_config, add_format, add_rules
+from detector.arguments import Once, add_config, add_format, add_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--ledger", metavar="TABLE", help="counts: a Parquet or CSV file")
-    what.add_argument("--source", metavar="PATH|URL", help="a log, as for `check` (default: the configuration's source)")
+    what.add_argument("--source", action=Once, metavar="PATH|URL", help="a log, as for `check` (default: the configuration's source)")
     parser.add_argument("--from", dest="start", metavar="TIME", help="first moment to evaluate after (default: the first count); what lies before is baseline")
     parser.add_argument("--to", dest="end", metavar="TIME", help="last moment to evaluate (default: the last count)")
     parser.add_argument("--every", metavar="DURATION", default="10m", help="distance of the evaluations (default: %(default)s)")
@@ -107,7 +107,8 @@ def _counted(args: argparse.Namespace, rules: Sequence[Rule], step: int) -> tupl
             warnings.append(CouldNot(args.ledger, why, "right for parts of one count; if the same rows were written twice, remove them", blocking=False))
         return table.ledger, warnings
     from detector.config import load_settings
-    from detector.pipeline import Span, observe_all, place
+    from detector.pipeline import observe_all
+    from detector.placing import Span, place
     from detector.report import could_not_look
     from detector.signals.base import signals
     from detector.sources.choice import open_source

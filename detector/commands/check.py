@@ -8,13 +8,13 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
-from detector.arguments import add_config, add_format, add_format_of, add_rules
+from detector.arguments import Once, add_config, add_format, add_format_of, add_rules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from detector.config import Settings
-    from detector.pipeline import Span
+    from detector.placing import Span
     from detector.report import Report
     from detector.rules import Rule
 
@@ -41,6 +41,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     window.add_argument("--all", action="store_true", help="the whole log")
     parser.add_argument(
         "--source",
+        action=Once,
         metavar="PATH|URL",
         help="file, folder, glob, - for standard input, or http(s)://HOST:PORT/INDEX_PATTERN; default: the configuration's source",
     )
@@ -137,7 +138,7 @@ def checked(settings: Settings, rules: Sequence[Rule], span: Span, args: argpars
 def span_of(since: str | None, start: str | None, end: str | None, *, whole: bool) -> Span:
     """The stretch that the options name; the last hour when they name none. Raises ConfigError."""
     from detector.errors import ConfigError
-    from detector.pipeline import Span
+    from detector.placing import Span
     from detector.window import Window, instant, seconds
 
     if sum((since is not None, start is not None or end is not None, whole)) > 1:
@@ -147,7 +148,7 @@ def span_of(since: str | None, start: str | None, end: str | None, *, whole: boo
             raise ConfigError("--from and --to belong together: give both")
         window = Window(instant(start), instant(end))
         return Span(start=window.start, end=window.end)
-    return Span() if whole else Span(since=seconds(since or "1h"))
+    return Span() if whole else Span(since=seconds("1h" if since is None else since))
 
 
 def print_report(report: Report, form: str) -> None:

@@ -6,7 +6,7 @@ import argparse
 import os
 import time
 
-from detector.arguments import add_config
+from detector.arguments import Once, add_config
 
 MARKS = {"ok": "ok     ", "note": "note   ", "problem": "PROBLEM"}
 LONGEST = 1000  # characters of one line; long lists are cut where they are made
@@ -19,7 +19,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="examine source, fields and settings, and say how each signal is evaluated",
         description="Examine source, fields and settings. Nothing is judged and nothing is sent but questions. Exit code 2 when there is a problem.",
     )
-    parser.add_argument("--source", metavar="PATH|URL", help="file, folder, glob or http(s)://HOST:PORT/INDEX_PATTERN; default: the configuration's source")
+    parser.add_argument(
+        "--source", action=Once, metavar="PATH|URL", help="file, folder, glob or http(s)://HOST:PORT/INDEX_PATTERN; default: the configuration's source"
+    )
     add_config(parser)
     parser.add_argument("--since", metavar="DURATION", default="1h", help="how far back to look in a cluster (default: %(default)s)")
     parser.set_defaults(run=run)

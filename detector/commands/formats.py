@@ -109,6 +109,8 @@ def _detect(args: argparse.Namespace) -> int:
         if len(found) >= args.documents:
             print(f"{plain(path, LINE)}: stopped after {several(args.documents, 'document')}", file=sys.stderr)
         known = known and bool(found) and all(name is not None for _, name, _ in found)
+        if found and all(name is None for _, name, _ in found):
+            print(f"{plain(path, LINE)}: if it holds answers, `detector init PATH` drafts a mapping of its fields for detector.yml", file=sys.stderr)
     return OK if known else COULD_NOT
 
 
@@ -197,7 +199,7 @@ def _read(args: argparse.Namespace) -> int:
             print(json_line(known_columns(batch.record(row))))
     sys.stdout.flush()
     _report(tally, records)
-    return COULD_NOT if tally.unreadable or tally.could_not else OK
+    return COULD_NOT if tally.unreadable or any(fault.blocking for fault in tally.could_not) else OK
 
 
 def known_columns(record: Record) -> dict[str, Any]:

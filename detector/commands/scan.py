@@ -26,7 +26,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "scan",
         help="label every answer: what went wrong in it",
         description="Label every answer of a log, one line each and in the order of the log, also those without a label. Lines that are no answer or can't be "
-        "read are named on stderr. Exit codes: 0 every answer is labelled, 2 something could not be read.",
+        "read are named on stderr. Exit codes: 0 every answer is labelled, 2 something could not be read, or there is no answer.",
     )
     parser.add_argument("paths", nargs="+", metavar="PATH", help="log files, folders, globs, or - for standard input")
     add_format(parser, "text", "jsonl")
@@ -58,8 +58,10 @@ def _run(args: argparse.Namespace) -> int:
     sys.stdout.flush()
     for fault in tally.could_not:
         print(plain(f"{fault.what}: {fault.why}", LINE), file=sys.stderr)
+    if not tally.documents and not tally.could_not:  # a file that unpacks to nothing, or holds blank lines
+        print("the log is empty", file=sys.stderr)
     print(f"{_summary(tally, answers, flagged)}", file=sys.stderr)
-    return UNREADABLE if tally.unreadable or tally.could_not else OK
+    return UNREADABLE if tally.unreadable or not answers or any(fault.blocking for fault in tally.could_not) else OK
 
 
 def labelled(batch: Batch, wanted: dict[str, Signal], options: SignalOptions) -> Iterator[dict[str, Any]]:
@@ -83,10 +85,10 @@ def identities(batch: Batch) -> list[str]:
     records, requests = batch.column("record_id"), batch.column("request_id")
     files, lines, choices = batch.column("doc_index"), batch.column("doc_id"), batch.column("choice_index")
     names = [record or request or f"{file or ''}:{line or ''}" for record, request, file, line in zip(records, requests, files, lines, strict=True)]
-    several = [
-        choices[row] > 0 or (row + 1 < batch.size and choices[row + 1] > 0 and names[row + 1] == name and lines[row + 1] == lines[row])
-        for row, name in enumerate(names)
-    ]
+    several = [choices[row] > 0 for row in range(batch.size)]
+    for row in range(1, batch.size):  # the first choice of several bears its number, too, wherever it stands among them
+        if (choices[row] or choices[row - 1]) and choices[row] != choices[row - 1] and names[row] == names[row - 1] and lines[row] == lines[row - 1]:
+            several[row] = several[row - 1] = True
     return [f"{name}#{choices[row]}" if several[row] else name for row, name in enumerate(names)]
 
 

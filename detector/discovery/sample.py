@@ -67,7 +67,7 @@ def sample_files(paths: list[str], asked: Sequence[Format] | None = None) -> tup
 
 def sample_cluster(settings: Settings, asked: Sequence[Format] | None = None) -> Sample:
     """The newest documents of an index, oldest first; `asked` as above. Raises SourceError (ClusterError) and ConfigError."""
-    from detector.pipeline import Span
+    from detector.placing import Span
     from detector.sources.elasticsearch import cluster_source
     from detector.sources.es_looking import SOURCE, time_field
 

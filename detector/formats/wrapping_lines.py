@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from detector.formats.base import Document
 from detector.formats.values import decoded
+from detector.formats.wrapping_arrays import STRUCTURE, elements, is_array
 from detector.formats.wrapping_cloudevents import BLOCK_START, cloud_event
 
 _OPEN_LIMIT = 64 << 20  # characters of one pretty-printed document; more is no log document
@@ -32,7 +33,6 @@ _BLOCK_MARKS = " \t]\u2601cde:"  # what event blocks, recorded streams and inden
 _JSON_START = re.compile(r"\s*(?:\{|\]|\[\s*(?:$|[\[{\"\]]))")  # a date in brackets is none
 _NEXT_VALUE = re.compile(r"\}\s*\{")
 _GAP = re.compile(r"\s*")
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"|["{}\[\]]')
 
 
 def raw_documents(lines: Iterable[str], name: str) -> Iterator[Document]:
@@ -120,6 +120,9 @@ class LineFeed:
         body = decoded(bare)
         if isinstance(body, str) and bare.endswith(","):
             body = decoded(bare[:-1])
+        elif isinstance(body, str) and self._in_array and bare.endswith("]"):  # the array ends on the line of its last element
+            body = decoded(bare[:-1])
+            self._in_array = isinstance(body, str)
         if not isinstance(body, str):
             yield self._document(number, body)
             return
@@ -142,8 +145,12 @@ class LineFeed:
 
     def _json(self, number: int, line: str) -> Iterator[Document]:
         self._hold(number, line)
-        if not self._balance(line) or self._size > _OPEN_LIMIT:
+        if not self._balance(line):
             yield from self._flush()
+        elif self._size > _OPEN_LIMIT:
+            goes_on = is_array(self._held[0][1]) and self._stack[:1] == ["["]
+            yield from self._flush()
+            self._in_array = self._in_array or goes_on
         elif not self._stack:
             text = "\n".join(held for _, held in self._held).strip()
             body = decoded(text.removesuffix(","))
@@ -155,7 +162,7 @@ class LineFeed:
 
     def _balance(self, line: str) -> bool:
         """Follow the brackets of one line; False where it can't be part of a JSON document (a text that is still open at its end)."""
-        for match in _STRUCTURE.finditer(line):
+        for match in STRUCTURE.finditer(line):
             mark = match[0]
             if mark in "{[":
                 self._stack.append(mark)
@@ -179,7 +186,7 @@ class LineFeed:
         self._size += len(line)
 
     def _flush(self) -> Iterator[Document]:
-        held, mode = self._held, self._mode
+        held, mode, goes_on = self._held, self._mode, self._size > _OPEN_LIMIT
         self._reset()
         if not held:
             return
@@ -189,6 +196,9 @@ class LineFeed:
         elif mode == "event":
             body = cloud_event([line for _, line in held])
             yield self._document(held[0][0], body if body is not None else "\n".join(line for _, line in held))
+        elif mode == "json" and is_array(held[0][1]):
+            for number, body in elements(held, goes_on=goes_on):
+                yield self._document(number, body)
         else:
             for number, line in held:
                 yield self._document(number, line)
@@ -233,7 +243,7 @@ class LineFeed:
 def is_unclosed(text: str) -> bool:
     """JSON that stops before its end: a bracket or a text in it is still open."""
     depth = 0
-    for match in _STRUCTURE.finditer(text):
+    for match in STRUCTURE.finditer(text):
         mark = match[0]
         if mark in ("{", "["):
             depth += 1

@@ -34,7 +34,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         },
         "findings": [_finding(finding) for finding in report.findings],
         "could_not": [{"what": entry.what, "why": entry.why, "remedy": entry.remedy, "blocking": entry.blocking} for entry in report.could_not],
-        "notes": [*report.notes, *(f"{count:,} {reason}" for reason, count in sorted(tally.notes.items()))],
+        "notes": list(report.remarks),
     }
 
 

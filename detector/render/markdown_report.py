@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from detector.findings import Finding
@@ -9,6 +10,8 @@ from detector.render.gaps import together
 from detector.render.inert import code_span, markdown
 from detector.render.numbers import clock, percent, rate_line, several, span
 from detector.report import Report
+
+_ADDRESS = re.compile(r"https?://[^\s<>]+")
 
 
 def as_markdown(report: Report) -> str:
@@ -21,8 +24,8 @@ def _lines(report: Report) -> Iterator[str]:
     yield f"# detector: {len(report.findings)} {'finding' if len(report.findings) == 1 else 'findings'}{where}"
     yield ""
     yield f"Read {several(report.tally.requests, 'request')}."
-    for note in report.notes:
-        yield f"- {markdown(note, 400)}"
+    for note in (*report.remarks, *([report.ignored] if report.ignored else [])):
+        yield f"- {markdown(note, 600)}"
     for finding in report.findings:
         yield from _finding(finding)
     if not report.findings:
@@ -59,7 +62,9 @@ def _finding(finding: Finding) -> Iterator[str]:
     for index, step in enumerate(finding.next_steps, 1):
         yield f"- step {index}: {step}"  # the rule's own text, with its own markup
     for reference in finding.references[:3]:
-        yield f"- upstream: {markdown(reference)}"
+        yield f"- upstream: {f'<{reference}>' if _ADDRESS.fullmatch(reference) else markdown(reference)}"  # the rule's own too
+    for reason in finding.reasons[:3]:
+        yield f"- because: {markdown(reason, 400)}"
     if finding.request_ids:
         if finding.excerpt:
             yield f"- text: {markdown(finding.excerpt, 600)}"

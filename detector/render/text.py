@@ -25,12 +25,10 @@ def _lines(report: Report) -> Iterator[str]:
     records = f" ({several(tally.records, 'answer')})" if tally.records != tally.requests else ""
     where = f", judged {span(report.window.start, report.window.end)}" if report.window and report.window.start else ""
     yield f"Read {several(tally.requests, 'request')}{records}{where}."
-    for note in (*report.notes, *(f"{count:,} {reason}" for reason, count in sorted(tally.notes.items()))):
+    for note in report.remarks:
         yield from _wrapped(f"  {plain(note, 600)}", "    ")
-    if tally.ignored:
-        kinds = ", ".join(f"{count:,} {plain(reason)}" for reason, count in sorted(tally.ignored.items()))
-        total = sum(tally.ignored.values())
-        yield from _wrapped(f"  {total:,} {'line is' if total == 1 else 'lines are'} no answer: {kinds}", "    ")
+    if report.ignored:
+        yield from _wrapped(f"  {report.ignored}", "    ")
     incidents = list(dict.fromkeys(finding.incident for finding in report.findings))
     advised: set[str] = set()  # rules whose advice stands above already
     for incident in incidents:

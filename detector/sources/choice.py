@@ -13,7 +13,7 @@ from detector.errors import ConfigError
 from detector.sources.base import Source
 
 if TYPE_CHECKING:
-    from detector.pipeline import Span
+    from detector.placing import Span
     from detector.rules import Rule
 
 _URL = re.compile(r"https?://", re.IGNORECASE)

@@ -29,7 +29,7 @@ from detector.window import MINUTE, Window, iso
 
 if TYPE_CHECKING:
     from detector.config import Settings
-    from detector.pipeline import Span
+    from detector.placing import Span
     from detector.rules import Rule
     from detector.secrets import Secrets
 

@@ -22,6 +22,7 @@ from detector.formats.wrapping import Peeler
 from detector.reading import ReadingOptions
 from detector.sources.base import ONLY_LOGS, CouldNot, Tally
 from detector.sources.copies import without_copies
+from detector.sources.folders import files_below
 from detector.sources.lines import Fault, raw_lines
 from detector.sources.opening import STDIN, Blocks, is_stream, sniff
 from detector.sources.partition import UNIT_BYTES, Unit, cut, lines_before, shares
@@ -86,7 +87,7 @@ class Files:
     def _planned(self) -> list[Unit]:
         if self.units is None:
             self.units = []
-            for path in without_copies(expand(self.paths), self.faults):
+            for path in without_copies(expand(self.paths, self.faults), self.faults):
                 self.units.extend(_plan(path, self.options, self.faults))
             self.views = self._several_views([unit.path for unit in self.units])
         return self.units
@@ -103,21 +104,28 @@ class Files:
         return {name: view or "client" for name, view in found.items()} if len(views) > 1 else {}
 
 
-def expand(paths: Sequence[str]) -> list[str]:
-    """The files that some paths, folders and globs name: sorted within a folder or glob, each file once. Raises SourceError when one names nothing."""
+def expand(paths: Sequence[str], faults: list[CouldNot] | None = None) -> list[str]:
+    """The files that some paths, folders and globs name: sorted within a folder or glob, each file once; what of a folder can't be opened joins `faults`.
+
+    Raises SourceError when a path names nothing.
+    """
+    faults = [] if faults is None else faults
     found: dict[tuple[int, int] | str, str] = {}
     for path in paths:
         if path == STDIN:
             found.setdefault(STDIN, STDIN)
             continue
-        if Path(path).is_dir():
-            names = sorted(str(entry) for entry in Path(path).rglob("*") if entry.is_file() and not _is_hidden(entry.relative_to(path)))
-        elif Path(path).exists():
+        if not path.strip():  # an empty path would be the folder that we stand in
+            raise SourceError("the path of the log is empty: name a file or a folder (is a variable unset?)")
+        told = len(faults)
+        if os.path.isdir(path):
+            names = files_below(path, faults)
+        elif os.path.exists(path):
             names = [path]
         else:
-            names = sorted(name for name in glob.glob(path, recursive=True) if Path(name).is_file()) if glob.has_magic(path) else []
+            names = sorted(name for name in glob.glob(path, recursive=True) if os.path.isfile(name)) if glob.has_magic(path) else []
         if not names:
-            raise SourceError(f"{path}: {_nothing_at(path)}")
+            raise SourceError(f"{faults[told].what}: {faults[told].why}" if faults[told:] else f"{path}: {_nothing_at(path)}")
         for name in names:
             try:
                 status = os.stat(name)
@@ -129,17 +137,19 @@ def expand(paths: Sequence[str]) -> list[str]:
 
 
 def _nothing_at(path: str) -> str:
-    if Path(path).is_dir():
+    if os.path.isdir(path):
         return "no file in this folder"
+    try:
+        os.stat(path)
+    except PermissionError:
+        return "it can't be opened: a folder on its way is closed to us; check its permissions"
+    except (OSError, ValueError):  # nothing there, a link to itself, a zero byte in the name
+        pass
     if re.match(r"https?://", path, re.IGNORECASE):
         return "files are read here, not addresses; `detector check --source` reads a cluster"
     if "$" in path or path.lstrip("./").startswith("~") or "/~/" in path:
         return "no such file (`~` and variables are not replaced: write the path out)"
     return "no file is named like that" if glob.has_magic(path) else "no such file"
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(".") for part in path.parts)
 
 
 def _plan(path: str, options: ReadingOptions, faults: list[CouldNot]) -> list[Unit]:

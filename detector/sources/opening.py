@@ -33,6 +33,7 @@ _NOT_AS_STREAM = {
     "parquet": ("it is Parquet, which can't be read from a stream", "name the file"),
     "binary": ("it is binary (zero bytes at its start), not a log in UTF-8", "unpack or convert it"),
 }
+_STEP = 16  # packed bytes, about a line of text
 _PIECE = 1 << 14  # packed bytes unpacked at once: at the formats' highest ratios (1,000 for gzip, 32,000 for zstd) at most some hundred MiB
 
 
@@ -95,10 +96,13 @@ class Blocks:
                         if not piece.strip(b"\x00"):
                             break
                         engine, done = unpack(), False
+                    before = engine.copy() if self.kind == "gzip" else None  # the others unpack whole blocks: of a damaged one they give nothing
                     try:
                         block = engine.decompress(piece)
-                    except Exception as error:  # zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError: four libraries, one meaning
-                        self.problem = f"the {self.kind} archive is damaged ({type(error).__name__}); what stands before the damage was read"
+                    except Exception:  # zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError: four libraries, one meaning
+                        self.problem = f"the {self.kind} archive is damaged; what stands before the damage was read"
+                        if before is not None:
+                            yield from _sound(before, piece)
                         return
                     for at in range(0, len(block), BLOCK):
                         yield block[at : at + BLOCK]
@@ -106,6 +110,15 @@ class Blocks:
                     piece = engine.unused_data if done else b""
         if not done:
             self.problem = f"the {self.kind} archive ends too early; what it holds was read"
+
+
+def _sound(engine: Any, piece: bytes) -> Iterator[bytes]:
+    """What a damaged piece of a gzip archive holds before the damage: unpacked at once it gives nothing."""
+    try:
+        for at in range(0, len(piece), _STEP):
+            yield engine.decompress(piece[at : at + _STEP])
+    except zlib.error:
+        return
 
 
 class _Standard:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from detector.batch import Batch
-from detector.sources.base import Tally
+from detector.sources.base import CouldNot, Tally
 from detector.sources.files import Files, expand, is_self_contained
 from detector.sources.opening import BLOCK, Blocks, Kind, is_stream, sniff
 from detector.sources.partition import UNIT_BYTES, WHOLE, Unit
@@ -61,7 +61,11 @@ def follow(files: Files, marks: dict[str, Mark]) -> Tail | None:
     """What is new in these files, given the marks of the last run; None when one of them can't be followed (no NDJSON, standard input). Raises SourceError."""
     tail = Tail(files, dict(marks))
     seen: dict[str, str] = {}
-    for path in expand(files.paths):
+    faults: list[CouldNot] = []
+    paths = expand(files.paths, faults)
+    if any(fault.blocking for fault in faults):
+        return None  # told by the whole reading
+    for path in paths:
         if is_stream(path):
             return None
         try:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from detector.fast_path import FastLines
 
 FAST_ROWS = 1024  # about 2 MB of answers: small enough for the cache, large enough that numpy's calls do not count
+HELD_BYTES = 32 << 20  # of lines that wait for their batch: a thousand answers of many megabytes each must not be held together
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -101,13 +102,16 @@ class UnitReading:
         from detector.fast_path import fast_lines
 
         lines = _Mixed(self.unit.path, self._reader, self._as_text, self.first_line, fast_lines())
+        size = 0  # bytes since batches were cut for their size
         for block in blocks:
             lines.feed(block)
-            if len(lines.rows) >= FAST_ROWS:
+            size += len(block)
+            if len(lines.rows) >= FAST_ROWS or (lines.rows and size >= HELD_BYTES):
                 yield self._fast_batch(lines)
-            if len(lines.records) >= BATCH_ROWS:
+            if len(lines.records) >= BATCH_ROWS or (lines.records and size >= HELD_BYTES):
                 yield from batched(lines.records, self.tally)
                 lines.records.clear()
+            size = 0 if size >= HELD_BYTES else size
         if lines.rows:
             yield self._fast_batch(lines)
         lines.finish()
