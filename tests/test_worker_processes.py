@@ -41,13 +41,18 @@ def place(tmp_path: Path) -> Iterator[Site]:
 def test_faults_of_the_configuration_are_told_at_start_all_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DETECTOR_SLACK_TOKEN", raising=False)
     config = tmp_path / "detector.yml"
-    config.write_text(
-        f"source: {{format: no_such_format}}\nnotify: {{slack: {{channel: {CHANNEL}}}}}\nschedule: {{groups: {{a: {{rules: [nothing], every: 1m}}}}}}\n"
-        "retention: 1d\n"
-    )
+    faults = f"notify: {{slack: {{channel: {CHANNEL}}}}}\nschedule: {{groups: {{a: {{rules: [nothing], every: 1m}}}}}}\nretention: 1d\n"
+    # what the file itself gets wrong, each at its line
+    config.write_text(f"source: {{format: no_such_format, path: 7}}\n{faults}store: 3\n")
     assert main(["run", "--config", str(config)]) == 2
     said = capsys.readouterr().err
-    for part in ("source: no log is named", "no_such_format", "there is no rule nothing", "DETECTOR_SLACK_TOKEN", "choose at least 8d"):
+    for part in (":1: source.format: unknown format 'no_such_format'", ":1: source.path: ", ":5: store: "):
+        assert part in said
+    # what it lacks, and what does not go together
+    config.write_text(faults)
+    assert main(["run", "--config", str(config)]) == 2
+    said = capsys.readouterr().err
+    for part in ("source: no log is named", "there is no rule nothing", "DETECTOR_SLACK_TOKEN", "choose at least 8d"):
         assert part in said
     assert not (tmp_path / "detector.db").exists()
 
