@@ -149,6 +149,17 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert main(["doctor", "--source", str(tmp_path / "nope")]) == 2
 
 
+def test_a_long_file_is_looked_at_from_its_beginning(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Read ahead is more than what is looked at: both numbers are of answers, and of the same ones."""
+    log = tmp_path / "log.jsonl"
+    log.write_text("".join(json.dumps(document) + "\n" for document in documents(9000, start=time.time() - 9000, seconds=9000)))
+    assert main(["doctor", "--source", str(log)]) == 0
+    (line,) = [line for line in capsys.readouterr().out.splitlines() if "format:" in line]
+    looked_at = line.partition("(")[2].partition(")")[0]
+    assert line.endswith(f"in the first {looked_at} answers")
+    assert 2000 <= int(looked_at.replace(",", "")) < 9000
+
+
 def test_what_a_log_hides_is_said_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = tmp_path / "access.json"
     log.write_text('{"msec": 1795939200.0, "request_uri": "/v1/chat/completions", "status": "200", "request_time": "0.5"}\n' * 3)

@@ -51,7 +51,7 @@ def examine(settings: Settings, asked: Asked, now: float) -> Iterator[Line]:
         yield Line("problem", "records", "none was found", "`detector formats detect PATH` tells what a file is")
         return
     named = ", ".join(f"{name} ({count:,})" for name, count in tally.formats.most_common()) or "read as plain columns"
-    yield Line("ok", "format", f"{named}, in the first {tally.documents:,} documents")
+    yield Line("ok", "format", f"{named}, in the first {len(records):,} answers")
     yield from blind_spots(tally.formats)
     yield from mapped_places(settings.source, records)
     yield from coverage(records)
