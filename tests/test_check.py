@@ -73,6 +73,8 @@ def test_level_that_was_always_there_is_a_report_line(tmp_path: Path, capsys: py
     code, report = checked(capsys, "--since", "6h", "--source", str(write(tmp_path / "chronic.jsonl", rows)))
     assert code == 1
     assert {(entry["severity"], entry["notify"], entry["chronic"]) for entry in report["findings"]} == {("info", False, True)}
+    main(["check", "--since", "6h", "--source", str(tmp_path / "chronic.jsonl")])
+    assert f"no higher than in the log before it, since {START:%Y-%m-%d %H:%M} UTC" in " ".join(capsys.readouterr().out.split())
 
 
 def test_jobs_give_equal_bytes(log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

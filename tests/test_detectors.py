@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,15 @@ class TestEveryDetector:
         scores = make(name).score(empty, [1, 1999, 2000], HORIZON)
         assert np.isnan(scores.score).all()
         assert all(scores.reasons[code] for code in scores.why_not.ravel())
+
+    def test_tells_of_a_series_with_requests_that_there_are_some(self, name: str) -> None:
+        """What could not be judged is told as of the time with most requests: not as of one before the first of them."""
+        requests = np.zeros((1, 2000))
+        requests[0, 1990:] = 2
+        scores = make(name).score(panel(requests, np.zeros((1, 2000))), [1000, 2000], replace(HORIZON, min_requests=100))
+        assert np.isnan(scores.score).all()
+        assert scores.requests[0].argmax() == 1
+        assert scores.reasons[scores.why_not[0, 1]] != "no requests in the window"
 
     def test_takes_a_panel_without_series_and_one_without_ends(self, name: str) -> None:
         assert make(name).score(panel(np.zeros((0, 300)), np.zeros((0, 300))), [300], HORIZON).score.shape == (0, 1)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from detector.cli import main
-from detector.sources.es_causes import cause
+from detector.network_causes import cause
 from detector.sources.es_cluster import ClusterError, open_cluster
 from detector.sources.es_connection import Connection
 from detector.sources.es_errors import cluster_error

@@ -57,12 +57,14 @@ def test_faults_of_the_configuration_are_told_at_start_all_at_once(tmp_path: Pat
     assert not (tmp_path / "detector.db").exists()
 
 
-def test_an_address_that_is_taken_is_told_at_start(place: Site) -> None:
+def test_an_address_that_is_taken_is_told_at_start(place: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DETECTOR_SLACK_TOKEN", TOKEN)
     first = place.start()
     until(lambda: first.runs() >= 1, "the first run")
     taken = place.folder / "taken.yml"
     taken.write_text((place.folder / "detector.yml").read_text().replace("LISTEN", f"127.0.0.1:{first.port}"))
     assert main(["run", "--config", str(taken)]) == 2
+    assert "each worker of a host needs its own" in capsys.readouterr().err
 
 
 def test_term_ends_after_the_run_in_progress_with_code_0(place: Site) -> None:

@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 import urllib3
 
 from detector.errors import NotifyError
+from detector.network_causes import cause
 
 TIMEOUT = 15.0  # seconds for one request
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
@@ -21,26 +22,6 @@ def shown(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}{f':{parts.port}' if parts.port else ''}"
 
 
-def root_of(error: BaseException) -> BaseException:
-    """The error of the operating system, or of TLS, that a client's own error came from."""
-    for _ in range(10):
-        reason = getattr(error, "reason", None)
-        inner = reason if isinstance(reason, BaseException) else error.__cause__ or error.__context__
-        if inner is None:
-            break
-        error = inner
-    return error
-
-
-def why(error: BaseException) -> str:
-    """Why there was no answer, in the system's words."""
-    root = root_of(error)
-    if isinstance(root, TimeoutError) or "Timeout" in type(root).__name__:
-        return "timed out"
-    said = getattr(root, "verify_message", None) or (root.strerror if isinstance(root, OSError) else None)
-    return str(said).lower() if said else type(root).__name__
-
-
 def send_json(name: str, method: str, url: str, body: Any, headers: dict[str, str] | None = None) -> Any:
     """Send JSON and return the answer's JSON (None when it has none).
 
@@ -51,7 +32,7 @@ def send_json(name: str, method: str, url: str, body: Any, headers: dict[str, st
     try:
         answer = _POOL.request(method, url, body=data, headers={"Content-Type": "application/json", **(headers or {})}, timeout=TIMEOUT, redirect=False)
     except urllib3.exceptions.HTTPError as error:
-        raise NotifyError(f"{name}: no answer from {shown(url)} ({why(error)})", retryable=True) from None
+        raise NotifyError(f"{name}: no answer from {shown(url)} ({cause(error)})", retryable=True) from None
     if 200 <= answer.status < 300:
         try:
             return json.loads(answer.data) if answer.data else None

@@ -7,7 +7,6 @@ slack_sdk's retry handlers are switched off for the same reason: a post whose an
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from http.client import HTTPException
@@ -19,8 +18,9 @@ from slack_sdk.errors import SlackApiError, SlackClientError
 
 from detector.errors import NotifyError
 from detector.incidents import Incident
+from detector.network_causes import NEVER_SENT, cause
 from detector.notify.base import EDITS, KINDS, Heard, Telling
-from detector.notify.http import root_of, shown, why
+from detector.notify.http import shown
 from detector.notify.slack_errors import GoneError, RefusedError, mapped, retry_after
 from detector.notify.slack_message import SlackMessage, Style, moved, parent, reply
 
@@ -209,17 +209,14 @@ class SlackReceiver:
                     continue
                 raise mapped(error) from None
             except (URLError, OSError, HTTPException, SlackClientError, ValueError) as error:
-                raise NotifyError(f"slack: no answer from {shown(self.base_url)} ({why(error)}){_arrived(error)}", retryable=True) from None
+                why = cause(error)
+                arrived = "" if why in NEVER_SENT else "; it may have arrived, which is looked up before the next try"
+                raise NotifyError(f"slack: no answer from {shown(self.base_url)} ({why}){arrived}", retryable=True) from None
             data = answer.data
             if not isinstance(data, dict):
                 raise NotifyError("slack: the answer is no JSON object; is base_url right?", retryable=True)
             return data
         raise NotifyError("slack: still rate limited", retryable=True)
-
-
-def _arrived(error: BaseException) -> str:
-    never = isinstance(root_of(error), (ConnectionRefusedError, socket.gaierror))
-    return "" if never else "; it may have arrived, which is looked up before the next try"
 
 
 def _metadata(telling: Telling, key: str) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from detector.errors import SourceError
+from detector.network_causes import CLOSED, EXPIRED, NO_CONNECT, NOT_TLS, OTHER_NAME
 from detector.sources.base import CouldNot
-from detector.sources.es_causes import CLOSED, EXPIRED, NO_CONNECT, NOT_TLS, OTHER_NAME
 from detector.sources.es_connection import Connection
 from detector.sources.es_honesty import SOURCELESS, SOURCELESS_REMEDY
 from detector.sources.es_pattern import parts, remotes

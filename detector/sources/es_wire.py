@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 from detector.errors import ConfigError
-from detector.sources.es_causes import cause
+from detector.network_causes import cause
 from detector.sources.es_connection import Connection, Flavour, host_and_port
 from detector.sources.es_json import answer_of
 

@@ -16,8 +16,11 @@ CLOSED = "closed without an answer"
 EXPIRED = "the certificate has expired"
 OTHER_NAME = "the certificate is for another name"
 NO_CONNECT = "connecting took too long"
+REFUSED = "connection refused"
+NAME_UNKNOWN, NAME_LATER = "the host name is not known", "the host name can't be resolved just now"
+NEVER_SENT = frozenset({REFUSED, NAME_UNKNOWN, NAME_LATER})  # nothing of the request can have arrived
 _NUMBERS = {
-    errno.ECONNREFUSED: "connection refused",
+    errno.ECONNREFUSED: REFUSED,
     errno.ECONNRESET: "connection reset",
     errno.EPIPE: "connection reset",
     errno.EHOSTUNREACH: "no route to the host",
@@ -39,13 +42,13 @@ _DEPTH = 12
 
 
 def cause(error: BaseException) -> str:
-    """The first cause that can be named, innermost first; else the innermost exception's class."""
+    """The first cause that can be named, innermost first; else a time-out, else the innermost exception's class."""
     chain = list(_chain(error))
     for inner in reversed(chain):
         named = _named(inner)
         if named:
             return named
-    return type(chain[-1]).__name__
+    return "timed out" if any(isinstance(inner, TimeoutError) for inner in chain) else type(chain[-1]).__name__
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -67,7 +70,7 @@ def _named(error: BaseException) -> str | None:
     if isinstance(error, ssl.SSLError):
         return NOT_TLS if error.reason in _NOT_TLS_REASONS else f"TLS: {str(error.reason or 'failed').lower().replace('_', ' ')}"
     if isinstance(error, socket.gaierror):
-        return "the host name can't be resolved just now" if error.errno == socket.EAI_AGAIN else "the host name is not known"
+        return NAME_LATER if error.errno == socket.EAI_AGAIN else NAME_UNKNOWN
     if isinstance(error, http.client.RemoteDisconnected):
         return CLOSED
     if isinstance(error, OSError) and error.errno in _NUMBERS:
